@@ -9,13 +9,16 @@ export const root = fileURLToPath(new URL("../../", import.meta.url)).replace(/[
 /** Where npm, Bun and Deno link the programs of the dependencies. */
 export const bin = join(root, "node_modules", ".bin");
 
+/** Where Node is when npm did not bring it (see install.mjs). */
+export const nodeAside = join(root, "node_modules", ".errand-node");
+
 /**
  * The environment for a child: the dependencies' own programs first on the PATH, and no colours to read around.
  * @param {Record<string, string>} [extra]
  * @returns {NodeJS.ProcessEnv}
  */
 export function childEnv(extra = {}) {
-  return { ...process.env, PATH: [bin, process.env["PATH"] ?? ""].join(delimiter), ...extra };
+  return { ...process.env, PATH: [bin, nodeAside, process.env["PATH"] ?? ""].join(delimiter), ...extra };
 }
 
 /** The environment without anybody's `node_modules/.bin`: what the machine itself offers. */
