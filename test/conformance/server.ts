@@ -1,0 +1,17 @@
+// The server that the conformance suite is run against: `PORT=3000 node test/conformance/server.ts`, or with Bun or Deno.
+
+import process from "node:process";
+import { createHost, serve } from "../../src/mod.ts";
+import { everythingOptions, registerEverything } from "./everything.ts";
+import { addTaskTools } from "./task-tools.ts";
+
+const host = createHost({
+  name: "errand-conformance",
+  version: "1.0.0",
+  serverOptions: everythingOptions,
+  setup: (server) => registerEverything(server, { notify: host.notify }),
+});
+addTaskTools(host);
+
+const { port } = await serve(host, { port: Number(process.env["PORT"] ?? 3000), hostname: "127.0.0.1" });
+console.log(`listening on http://127.0.0.1:${port}/mcp`);
