@@ -1,8 +1,8 @@
 // Runs the official conformance suite against test/conformance/server.ts: `npm run conformance [-- --runtime node]`.
 //
-// `--requirements` runs the fifty server scenarios of a revision in one process, the Tasks extension's ten included. Its
-// exit code leaves extensions out and is 0 when nothing ran, so what counts here is what the `checks.json` files say:
-// every scenario must show as many successes as it is known to hold.
+// `--requirements` runs the fifty server scenarios of a revision in one process, the Tasks extension's ten included.
+// Its exit code leaves extensions out and is 0 when nothing ran, so what counts here is what the `checks.json` files
+// say: every scenario must show as many successes as it is known to hold.
 import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,14 @@ import { runFile, runtimes as allRuntimes, titles, version } from "./lib/runtime
 /** @typedef {import("./lib/runtimes.mjs").Runtime} Runtime */
 /** @typedef {{ id: string, status: string, errorMessage?: string }} Check */
 /** @typedef {{ scenario: string, expected: number, passed: number, problems: string[] }} Verdict */
-/** @typedef {{ title: string, verdicts: Verdict[], trouble?: string, noise: string }} Report `trouble`: why nothing ran */
+
+/**
+ * @typedef {object} Report
+ * @property {string} title
+ * @property {Verdict[]} verdicts
+ * @property {string} [trouble] why nothing ran at all
+ * @property {string} noise what the server wrote besides its ready line
+ */
 
 /** The suite's Tasks scenarios and how many checks each holds, its wire-schema check included: 44. */
 const taskScenarios = {
@@ -85,10 +92,10 @@ const suite = join(root, "node_modules", "@modelcontextprotocol", "conformance",
 
 /**
  * Runs the whole suite on each runtime, side by side (it mostly waits), and prints what it found.
- * @param {{ runtimes?: readonly Runtime[], write?: (text: string) => void }} [options] `write`: where it prints (stdout)
+ * @param {{ runtimes?: readonly Runtime[], write?: (text: string) => void }} [options] all of them, to stdout
  * @returns {Promise<{ passed: number, failed: number }>} in checks; one that was not made counts as failed
  */
-export async function runConformance({ runtimes = allRuntimes, write = (text) => void process.stdout.write(text) } = {}) {
+export async function runConformance({ runtimes = allRuntimes, write = print } = {}) {
   const reports = await Promise.all(runtimes.map(judge));
   write(reports.map(table).join("\n\n"));
   const verdicts = reports.flatMap((report) => report.verdicts);
@@ -223,7 +230,8 @@ function indented(text) {
 
 /** @param {Verdict} verdict @returns {string[]} */
 function linesOf({ scenario, expected, passed, problems }) {
-  const count = expected === 0 ? "skipped by the suite" : `${String(passed).padStart(3)} of ${String(expected).padStart(3)}`;
+  const pair = `${String(passed).padStart(3)} of ${String(expected).padStart(3)}`;
+  const count = expected === 0 ? "skipped by the suite" : pair;
   return [`  ${scenario.padEnd(42)} ${count}`, ...problems.map((problem) => `    ${problem}`)];
 }
 
@@ -244,6 +252,11 @@ function total(scenario, verdicts) {
  */
 function sum(items, value) {
   return items.reduce((so, item) => so + value(item), 0);
+}
+
+/** @param {string} text */
+function print(text) {
+  process.stdout.write(text);
 }
 
 async function main() {

@@ -1,5 +1,5 @@
-// Everything the conformance suite's scenarios outside Tasks ask of a server, as plain SDK registrations. Errand stands in
-// front of them and must not change one answer.
+// Everything the conformance suite's scenarios outside Tasks ask of a server, as plain SDK registrations. Errand stands
+// in front of them and must not change one answer.
 
 import type { McpServer, ServerNotifier, ServerOptions } from "@modelcontextprotocol/server";
 import { registerPrompts } from "./prompts.ts";

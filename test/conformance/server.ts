@@ -1,4 +1,5 @@
-// The server that the conformance suite is run against: `PORT=3000 node test/conformance/server.ts`, or with Bun or Deno.
+// The server that the conformance suite is run against: `PORT=3000 node test/conformance/server.ts`; PORT=0 takes any
+// free port. It runs on Node, Bun and Deno.
 
 import process from "node:process";
 import { createHost, serve } from "../../src/mod.ts";
