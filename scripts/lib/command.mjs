@@ -9,16 +9,23 @@ export const root = fileURLToPath(new URL("../../", import.meta.url)).replace(/[
 /** Where npm, Bun and Deno link the programs of the dependencies. */
 export const bin = join(root, "node_modules", ".bin");
 
-/** Where Node is when npm did not bring it (see install.mjs). */
-export const nodeAside = join(root, "node_modules", ".errand-node");
-
 /**
- * The environment for a child: the dependencies' own programs first on the PATH, and no colours to read around.
+ * The environment for a child on this terminal: the dependencies' own programs come first on the PATH.
  * @param {Record<string, string>} [extra]
  * @returns {NodeJS.ProcessEnv}
  */
 export function childEnv(extra = {}) {
-  return { ...process.env, PATH: [bin, nodeAside, process.env["PATH"] ?? ""].join(delimiter), ...extra };
+  return { ...process.env, PATH: [bin, process.env["PATH"] ?? ""].join(delimiter), ...extra };
+}
+
+/**
+ * The same for a child whose words are read here: without colours.
+ * @param {NodeJS.ProcessEnv} [from]
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function plainEnv(from = childEnv()) {
+  const { FORCE_COLOR: _, ...env } = from;
+  return { ...env, NO_COLOR: "1" };
 }
 
 /** The environment without anybody's `node_modules/.bin`: what the machine itself offers. */
@@ -43,7 +50,7 @@ export function machineEnv() {
  *   `minutes`: when to kill it and all it started (15); `show`: also pass its output on as it comes
  * @returns {Promise<Finished>}
  */
-export function run(command, { cwd = root, env = childEnv({ NO_COLOR: "1", FORCE_COLOR: "0" }), minutes = 15, show = false } = {}) {
+export function run(command, { cwd = root, env = plainEnv(), minutes = 15, show = false } = {}) {
   const started = performance.now();
   return new Promise((resolve) => {
     const [program, ...args] = command;
@@ -107,7 +114,7 @@ export function runHere(command, { cwd = root, env = childEnv() } = {}) {
  * @param {readonly [string, ...string[]]} command
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv }} [options]
  */
-export function start(command, { cwd = root, env = childEnv({ NO_COLOR: "1", FORCE_COLOR: "0" }) } = {}) {
+export function start(command, { cwd = root, env = plainEnv() } = {}) {
   const [program, ...args] = command;
   const child = spawn(program, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let output = "";

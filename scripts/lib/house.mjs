@@ -1,7 +1,7 @@
 // The house's rules: who may import whom. ARCHITECTURE.md says why; this is what holds them.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
-import { readModule } from "./specifiers.mjs";
+import { packageOf, readModule } from "./specifiers.mjs";
 
 /** @typedef {import("./specifiers.mjs").Import} Import */
 
@@ -201,11 +201,6 @@ function isUnder(file, folder) {
 function nameSays(file, words) {
   const said = (file.split("/").at(-1) ?? "").toLowerCase().split(/[^a-z0-9]+/);
   return words.some((word) => said.includes(word));
-}
-
-/** The package of a bare specifier: `@a/b/c` is of `@a/b`. @param {string} specifier */
-function packageOf(specifier) {
-  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
 /**

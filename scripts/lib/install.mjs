@@ -1,19 +1,16 @@
 // Brings `node_modules` to what `package-lock.json` says, when it is not.
 import { createHash } from "node:crypto";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { machineEnv, nodeAside, root, run } from "./command.mjs";
-import { program, runningOn } from "./runtimes.mjs";
+import { bin, machineEnv, root, run } from "./command.mjs";
+import { program, runFile, runningOn } from "./runtimes.mjs";
 
 const modules = join(root, "node_modules");
 /** What npm itself wrote down of its last install. */
 const installedLock = join(modules, ".package-lock.json");
 /** The hash of the lock file that was last installed from here, with whichever installer. */
 const stamp = join(modules, ".errand-lock");
-
-/** The packages with programs that an install has to set up: their scripts are trusted. */
-const withScripts = ["bun", "deno"];
 
 /**
  * Installs from the lock file unless that is already done.
@@ -23,14 +20,12 @@ export async function ensureInstalled() {
   if (isInstalled()) return true;
   const how = await installer();
   process.stderr.write(`Installing what the lock file says, with ${how.name}: once, about 500 MB …\n`);
-  for (const command of how.commands) {
-    const done = await run(command, { env: machineEnv() });
-    if (!done.ok) {
-      process.stderr.write(`${done.output}\nThe install failed: \`${command.join(" ")}\`.\n`);
-      return false;
-    }
+  const done = await run(how.command, { env: machineEnv() });
+  if (!done.ok) {
+    process.stderr.write(`${done.output}\nThe install failed: \`${how.command.join(" ")}\`.\n`);
+    return false;
   }
-  if (!how.bringsNode) await bringNode(how.commands[0][0]);
+  await how.complete();
   writeFileSync(stamp, lockHash());
   return true;
 }
@@ -62,21 +57,34 @@ function packagesOf(file) {
 /**
  * npm where there is one, as the lock file is its own; else Bun, which reads that file too; else Deno, which has only
  * package.json's exact versions.
- * @returns {Promise<{ name: string, bringsNode: boolean, commands: [[string, ...string[]], ...[string, ...string[]][]] }>}
+ * @returns {Promise<{ name: string, command: [string, ...string[]], complete: () => Promise<void> }>}
  */
 async function installer() {
   if ((await run(["npm", "--version"], { env: machineEnv() })).ok) {
-    return { name: "npm", bringsNode: true, commands: [["npm", "ci", "--no-audit", "--no-fund"]] };
+    return { name: "npm", command: ["npm", "ci", "--no-audit", "--no-fund"], complete: async () => {} };
   }
-  if (runningOn() === "deno") {
-    const scripts = withScripts.map((name) => `npm:${name}`).join(",");
-    return { name: "Deno", bringsNode: false, commands: [[program("deno"), "install", `--allow-scripts=${scripts}`]] };
+  if (runningOn() === "bun") {
+    const bun = program("bun");
+    return { name: "Bun", command: [bun, "install", "--frozen-lockfile"], complete: () => bringNode(bun) };
   }
-  return { name: "Bun", bringsNode: false, commands: [[program("bun"), "install", "--frozen-lockfile"]] };
+  const deno = program("deno");
+  return {
+    name: "Deno",
+    command: [deno, "install"],
+    async complete() {
+      await bringNode(deno);
+      // Deno would run the packages' install scripts with the Node that only now is there.
+      await run(runFile("deno", "install.js"), { cwd: realpathSync(join(modules, "bun")), env: machineEnv() });
+      // A task of Deno's finds its own name among the dependencies' programs first.
+      rmSync(join(bin, "deno"), { force: true });
+      symlinkSync(deno, join(bin, "deno"));
+    },
+  };
 }
 
 /**
- * The npm package `node` fetches its program with npm. Without npm, its program's own package is installed aside.
+ * The npm package `node` fetches its program with npm. Without npm, that program's own package is installed aside and
+ * the program put where npm would have linked it.
  * @param {string} installerProgram Bun or Deno
  */
 async function bringNode(installerProgram) {
@@ -92,9 +100,9 @@ async function bringNode(installerProgram) {
       process.stderr.write(`${done.output}\nNode ${version} could not be brought: what needs it will say so.\n`);
       return;
     }
-    mkdirSync(nodeAside, { recursive: true });
-    copyFileSync(from, join(nodeAside, "node"));
-    chmodSync(join(nodeAside, "node"), 0o755);
+    rmSync(join(bin, "node"), { force: true });
+    copyFileSync(from, join(bin, "node"));
+    chmodSync(join(bin, "node"), 0o755);
   } finally {
     rmSync(aside, { recursive: true, force: true });
   }

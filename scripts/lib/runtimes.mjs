@@ -1,7 +1,7 @@
 // Where Node >= 22, Bun and Deno are, and which of them called.
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
-import { bin, nodeAside, run } from "./command.mjs";
+import { bin, run } from "./command.mjs";
 
 /** @typedef {"node" | "bun" | "deno"} Runtime */
 
@@ -40,10 +40,8 @@ export function calledBy() {
  */
 export function program(runtime) {
   if (runtime === runningOn() && (runtime !== "node" || major(process.versions.node) >= oldestNode)) return process.execPath;
-  const places =
-    runtime === "node"
-      ? [join(bin, "node"), join(nodeAside, "node")]
-      : [...(process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, runtime)), join(bin, runtime)];
+  const onPath = runtime === "node" ? [] : (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, runtime));
+  const places = [...onPath, join(bin, runtime)];
   const found = places.find(isProgram);
   if (found === undefined) throw new Error(`${titles[runtime]} is not here: run \`npm ci\`, which brings it.`);
   return found;

@@ -30,6 +30,11 @@ export function readModule(source) {
   return { imports: [...references, ...importsIn(tokens)].toSorted((a, b) => a.line - b.line), uses: usesIn(tokens) };
 }
 
+/** The package of a bare specifier: `@a/b/c` is of `@a/b`. @param {string} specifier */
+export function packageOf(specifier) {
+  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
 /**
  * @param {Token[]} tokens
  * @returns {Import[]}

@@ -1,0 +1,264 @@
+// The package as its users get it: packed, installed in an empty project, and used from there on every runtime.
+// `node scripts/pack-test.mjs [--runtime node|bun|deno]…`; needs `dist/`. Its last line is `N passed, N failed`.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createConnection, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { gunzipSync } from "node:zlib";
+import { bin, machineEnv, plainEnv, root, run, start } from "./lib/command.mjs";
+import { quickstart } from "./lib/readme.mjs";
+import { program, runFile, runtimes, titles } from "./lib/runtimes.mjs";
+import { packageOf, readModule } from "./lib/specifiers.mjs";
+
+/** @typedef {import("./lib/runtimes.mjs").Runtime} Runtime */
+
+const { values } = parseArgs({ options: { runtime: { type: "string", multiple: true, default: [] } } });
+const on = runtimes.filter((runtime) => values.runtime.length === 0 || values.runtime.includes(runtime));
+
+/** The port that README's quickstart names; a free one takes its place here. */
+const quickstartPort = /\b3000\b/g;
+/** How long the quickstart's server may take to answer. */
+const startMilliseconds = 20_000;
+
+/** Where there is no npm, Bun packs and installs. */
+const hasNpm = run(["npm", "--version"], { env: machineEnv() }).then(({ ok }) => ok);
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const readme = existsSync(join(root, "README.md")) ? readFileSync(join(root, "README.md"), "utf8") : "";
+const scratch = mkdtempSync(join(tmpdir(), "errand-pack-"));
+const project = join(scratch, "project");
+let passed = 0;
+let failed = 0;
+
+try {
+  await usePackage();
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+
+async function usePackage() {
+  const tarball = await check("npm pack", pack);
+  if (tarball === undefined) return;
+  const { server, client, output } = Object.fromEntries(
+    ["server", "client", "output"].map((name) => [name, quickstart(readme, name) ?? ""]),
+  );
+  const sources = [server ?? "", client ?? ""];
+  const installed = await check("install in an empty project", () => install(tarball, sources));
+  if (installed === undefined) return;
+  for (const runtime of on) await check(`import it on ${titles[runtime]}`, () => importAll(runtime));
+  const shown = await check("README shows a quickstart", async () => {
+    for (const [name, text] of Object.entries({ server, client, output })) {
+      if (!text) throw new Error(`README.md has no code block after <!-- quickstart:${name} -->.`);
+    }
+    writeFileSync(join(project, "server.ts"), server ?? "");
+    writeFileSync(join(project, "client.ts"), client ?? "");
+    return true;
+  });
+  await check("its declarations in a strict project", checkTypes);
+  if (shown === undefined) return;
+  for (const runtime of on) {
+    await check(`README's quickstart on ${titles[runtime]}`, () => runQuickstart(runtime, server ?? "", client ?? "", output ?? ""));
+  }
+}
+
+/**
+ * Does one check and counts it.
+ * @template Result
+ * @param {string} name
+ * @param {() => Promise<Result>} work throws when the check fails
+ * @returns {Promise<Result | undefined>}
+ */
+async function check(name, work) {
+  try {
+    const result = await work();
+    passed++;
+    console.log(`ok    ${name}`);
+    return result;
+  } catch (error) {
+    failed++;
+    console.log(`FAIL  ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}
+
+/** Packs the project and looks at what is in the tarball. @returns {Promise<string>} the tarball's path */
+async function pack() {
+  await must(
+    (await hasNpm)
+      ? ["npm", "pack", "--ignore-scripts", "--pack-destination", scratch]
+      : [program("bun"), "pm", "pack", "--ignore-scripts", "--destination", scratch],
+    root,
+  );
+  const tarball = readdirSync(scratch).find((name) => name.endsWith(".tgz"));
+  if (tarball === undefined) throw new Error("There is no tarball.");
+  const paths = pathsIn(join(scratch, tarball));
+  /** @type {{ bun: string, types: string, default: string }[]} */
+  const entries = Object.values(manifest.exports).filter((entry) => typeof entry === "object");
+  const exported = entries.flatMap((entry) => Object.values(entry).map((path) => path.replace("./", "")));
+  const wanted = ["package.json", "README.md", "CHANGELOG.md", "LICENSE", ...exported];
+  const missing = wanted.filter((path) => !paths.includes(path));
+  if (missing.length > 0) throw new Error(`The tarball lacks ${missing.join(", ")}.`);
+  const strange = paths.filter((path) => !/^(dist\/|src\/|machines\/|[^/]+$)/.test(path) || /\.(test|spec)\./.test(path));
+  if (strange.length > 0) throw new Error(`The tarball holds ${strange.join(", ")}.`);
+  return join(scratch, tarball);
+}
+
+/**
+ * The files in a tarball of npm's, without their `package/`.
+ * @param {string} tarball
+ * @returns {string[]}
+ */
+function pathsIn(tarball) {
+  const tar = gunzipSync(readFileSync(tarball));
+  /** @type {string[]} */
+  const paths = [];
+  for (let at = 0; at + 512 <= tar.length && tar[at] !== 0; ) {
+    /** @type {(from: number, length: number) => string} */
+    const field = (from, length) => tar.toString("utf8", at + from, at + from + length).replace(/\0[\s\S]*$/, "");
+    const [name, size, prefix] = [field(0, 100), field(124, 12), field(345, 155)];
+    if (field(156, 1) === "0") paths.push((prefix === "" ? name : `${prefix}/${name}`).replace(/^package\//, ""));
+    at += 512 * (1 + Math.ceil(Number.parseInt(size, 8) / 512));
+  }
+  return paths;
+}
+
+/**
+ * Installs the tarball, with what the quickstart imports besides it and nothing else, but Node's types.
+ * @param {string} tarball
+ * @param {string[]} sources
+ */
+async function install(tarball, sources) {
+  const imported = sources.flatMap((source) => readModule(source).imports).map(({ specifier = "." }) => packageOf(specifier));
+  const others = new Set(imported.filter((name) => name !== manifest.name && !/^(\.|node:)/.test(name)));
+  /** @type {Record<string, string>} */
+  const versions = { ...manifest.devDependencies, ...manifest.dependencies };
+  const dependencies = Object.fromEntries([...others, "@types/node"].map((name) => [name, versions[name] ?? "latest"]));
+  mkdirSync(project, { recursive: true });
+  writeFileSync(
+    join(project, "package.json"),
+    JSON.stringify({ name: "reader", private: true, type: "module", dependencies: { errand: `file:${tarball}`, ...dependencies } }),
+  );
+  await must(
+    (await hasNpm)
+      ? ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"]
+      : [program("bun"), "install", "--ignore-scripts"],
+    project,
+  );
+  return true;
+}
+
+/**
+ * Imports everything the package exports. No optional peer may be loaded by that: traps stand in their places.
+ * @param {Runtime} runtime
+ */
+async function importAll(runtime) {
+  const peers = Object.keys(manifest.peerDependenciesMeta ?? {}).filter((name) => manifest.peerDependenciesMeta[name].optional);
+  for (const peer of peers) {
+    const folder = join(project, "node_modules", peer);
+    if (existsSync(join(folder, "package.json")) && !existsSync(join(folder, "trap"))) throw new Error(`npm installed ${peer}, an optional peer.`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "trap"), "");
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ name: peer, version: "0.0.0", main: "index.cjs" }));
+    writeFileSync(join(folder, "index.cjs"), `throw new Error(${JSON.stringify(`${peer} was loaded, and nobody asked for it`)});\n`);
+  }
+  const names = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json")).map((path) => path.replace(/^\./, manifest.name));
+  const lines = names.map((name, index) => `import * as module${index} from "${name}";\nif (Object.keys(module${index}).length === 0) throw new Error("${name} exports nothing");`);
+  writeFileSync(join(project, "imports.ts"), `${lines.join("\n")}\nconsole.log("imported");\n`);
+  const { stdout } = await must(runFile(runtime, "imports.ts"), project);
+  if (stdout !== "imported\n") throw new Error(`Importing it writes on stdout: ${stdout}`);
+  for (const peer of peers) rmSync(join(project, "node_modules", peer), { recursive: true });
+}
+
+/** Type checks the quickstart in the strictest project: no complaint in it, nor in the package's own declarations. */
+async function checkTypes() {
+  const compilerOptions = {
+    target: "es2023",
+    lib: ["es2024", "esnext.disposable"],
+    module: "nodenext",
+    types: ["node"],
+    noEmit: true,
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    verbatimModuleSyntax: true,
+    skipLibCheck: false,
+  };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  const { output } = await run([join(bin, "tsc"), "-p", "tsconfig.json", "--pretty", "false"], { cwd: project });
+  // Complaints about other packages' declarations are theirs.
+  const ours = output.split("\n").filter((line) => /^(node_modules\/errand\/|[^/(]+\.ts\(|error )/.test(line));
+  if (ours.length > 0) throw new Error(`\n${ours.join("\n")}`);
+}
+
+/**
+ * Runs README's server and client, each in its own process, and compares what the client prints with what README says.
+ * @param {Runtime} runtime
+ * @param {string} server
+ * @param {string} client
+ * @param {string} output
+ */
+async function runQuickstart(runtime, server, client, output) {
+  const port = await freePort();
+  writeFileSync(join(project, "server.ts"), server.replaceAll(quickstartPort, String(port)));
+  writeFileSync(join(project, "client.ts"), client.replaceAll(quickstartPort, String(port)));
+  const running = start(runFile(runtime, "server.ts"), { cwd: project, env: plainEnv() });
+  try {
+    await listening(port, running);
+    const { stdout } = await must(runFile(runtime, "client.ts"), project);
+    if (stdout.trim() !== output.trim()) throw new Error(`The client printed\n${stdout}\ninstead of\n${output}`);
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : String(error)}\nThe server wrote:\n${running.output()}`, { cause: error });
+  } finally {
+    await running.end();
+  }
+}
+
+/**
+ * @param {readonly [string, ...string[]]} command
+ * @param {string} cwd
+ */
+async function must(command, cwd) {
+  const finished = await run(command, { cwd, env: plainEnv(machineEnv()), minutes: 5 });
+  if (!finished.ok) throw new Error(`\`${command.join(" ")}\` failed:\n${finished.output}`);
+  return finished;
+}
+
+/** @returns {Promise<number>} a port that nothing listens on */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().on("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+/**
+ * Waits until something accepts connections on a port.
+ * @param {number} port
+ * @param {{ running: () => boolean }} server
+ */
+async function listening(port, server) {
+  const deadline = Date.now() + startMilliseconds;
+  while (!(await accepts(port))) {
+    if (!server.running()) throw new Error("The server ended at once.");
+    if (Date.now() > deadline) throw new Error(`Nothing listens on port ${port} after ${startMilliseconds / 1000} s.`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** @param {number} port @returns {Promise<boolean>} */
+function accepts(port) {
+  return new Promise((resolve) => {
+    const socket = createConnection({ port, host: "localhost" });
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}
