@@ -68,12 +68,14 @@ export function run(command, { cwd = root, env = plainEnv(), minutes = 15, show 
     child.stderr.setEncoding("utf8").on("data", keep(false));
     const limit = setTimeout(() => {
       output += `\n(ended after ${minutes} minutes without finishing)\n`;
-      killFamily(child.pid);
+      signalFamily(child.pid, "SIGTERM");
+      limits.push(setTimeout(() => signalFamily(child.pid, "SIGKILL"), graceMilliseconds));
     }, minutes * 60_000);
+    const limits = [limit];
     const forget = endWith(child.pid);
     /** @param {number | null} code */
     const finish = (code) => {
-      clearTimeout(limit);
+      limits.forEach(clearTimeout);
       forget();
       resolve({ ok: code === 0, code, output, stdout, seconds: (performance.now() - started) / 1000 });
     };
@@ -136,23 +138,25 @@ export function start(command, { cwd = root, env = plainEnv() } = {}) {
     output: () => output,
     running: () => running,
     async end() {
-      if (running) killFamily(child.pid);
+      if (running) signalFamily(child.pid, "SIGKILL");
       await ended;
     },
   };
 }
 
-/** @param {number | undefined} pid */
-function killFamily(pid) {
+/** How long a program that ran out of time has to end what it started itself. */
+const graceMilliseconds = 5_000;
+
+/**
+ * @param {number | undefined} pid the program that leads the family
+ * @param {NodeJS.Signals} signal
+ */
+function signalFamily(pid, signal) {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, "SIGKILL");
+    process.kill(-pid, signal);
   } catch {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
+    // It has ended by itself.
   }
 }
 
@@ -170,7 +174,7 @@ function endWith(pid) {
     for (const [signal, code] of /** @type {const} */ ([["SIGINT", 130], ["SIGTERM", 143]])) {
       if (process.listenerCount(signal) > 0) continue;
       process.once(signal, () => {
-        for (const family of families) killFamily(family);
+        for (const family of families) signalFamily(family, "SIGTERM");
         process.exit(code);
       });
     }
