@@ -60,12 +60,12 @@ function prefixes(name) {
 }
 
 /**
- * The count in a last line such as `12 passed, 0 failed`.
+ * The count in a last line such as `12 passed, 0 failed` or `12 checks passed, 0 failed.`
  * @param {string} output
  * @returns {Count | undefined} undefined when there is no such line
  */
 export function lineCount(output) {
-  const last = [...output.matchAll(/^(\d+) passed, (\d+) failed/gm)].at(-1);
+  const last = [...output.matchAll(/^(\d+) (?:checks )?passed, (\d+) failed/gm)].at(-1);
   return last === undefined ? undefined : { passed: Number(last[1]), failed: Number(last[2]) };
 }
 

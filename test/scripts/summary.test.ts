@@ -38,6 +38,7 @@ describe("counting what the runners ran", () => {
 
   it("reads a script's last line", () => {
     assert.deepEqual(lineCount("a\n1 passed, 0 failed\n\n12 passed, 3 failed\n"), { passed: 12, failed: 3 });
+    assert.deepEqual(lineCount("0 checks passed, 591 failed.\n"), { passed: 0, failed: 591 });
     assert.equal(lineCount("all is well"), undefined);
   });
 
