@@ -5,5 +5,9 @@ import { checkHouse } from "./lib/house.mjs";
 
 const { files, violations } = checkHouse(process.argv[2] ?? root);
 for (const { file, line, what, rule } of violations) console.log(`${file}:${line} ${what}: ${rule}`);
-console.log(violations.length === 0 ? `${files} modules keep the house's rules` : `${violations.length} imports break the house's rules`);
+console.log(
+  violations.length === 0
+    ? `${files} modules keep the house's rules`
+    : `${violations.length} imports break the house's rules`,
+);
 process.exitCode = violations.length === 0 && files > 0 ? 0 : 1;

@@ -60,7 +60,9 @@ async function usePackage() {
   await check("its declarations in a strict project", checkTypes);
   if (shown === undefined) return;
   for (const runtime of on) {
-    await check(`README's quickstart on ${titles[runtime]}`, () => runQuickstart(runtime, server ?? "", client ?? "", output ?? ""));
+    await check(`README's quickstart on ${titles[runtime]}`, () =>
+      runQuickstart(runtime, server ?? "", client ?? "", output ?? ""),
+    );
   }
 }
 
@@ -101,7 +103,9 @@ async function pack() {
   const wanted = ["package.json", "README.md", "CHANGELOG.md", "LICENSE", ...exported];
   const missing = wanted.filter((path) => !paths.includes(path));
   if (missing.length > 0) throw new Error(`The tarball lacks ${missing.join(", ")}.`);
-  const strange = paths.filter((path) => !/^(dist\/|src\/|machines\/|[^/]+$)/.test(path) || /\.(test|spec)\./.test(path));
+  const strange = paths.filter(
+    (path) => !/^(dist\/|src\/|machines\/|[^/]+$)/.test(path) || /\.(test|spec)\./.test(path),
+  );
   if (strange.length > 0) throw new Error(`The tarball holds ${strange.join(", ")}.`);
   return join(scratch, tarball);
 }
@@ -115,7 +119,7 @@ function pathsIn(tarball) {
   const tar = gunzipSync(readFileSync(tarball));
   /** @type {string[]} */
   const paths = [];
-  for (let at = 0; at + 512 <= tar.length && tar[at] !== 0; ) {
+  for (let at = 0; at + 512 <= tar.length && tar[at] !== 0;) {
     /** @type {(from: number, length: number) => string} */
     const field = (from, length) => tar.toString("utf8", at + from, at + from + length).replace(/\0[\s\S]*$/, "");
     const [name, size, prefix] = [field(0, 100), field(124, 12), field(345, 155)];
@@ -131,7 +135,9 @@ function pathsIn(tarball) {
  * @param {string[]} sources
  */
 async function install(tarball, sources) {
-  const imported = sources.flatMap((source) => readModule(source).imports).map(({ specifier = "." }) => packageOf(specifier));
+  const imported = sources
+    .flatMap((source) => readModule(source).imports)
+    .map(({ specifier = "." }) => packageOf(specifier));
   const others = new Set(imported.filter((name) => name !== manifest.name && !/^(\.|node:)/.test(name)));
   /** @type {Record<string, string>} */
   const versions = { ...manifest.devDependencies, ...manifest.dependencies };
@@ -139,7 +145,12 @@ async function install(tarball, sources) {
   mkdirSync(project, { recursive: true });
   writeFileSync(
     join(project, "package.json"),
-    JSON.stringify({ name: "reader", private: true, type: "module", dependencies: { errand: `file:${tarball}`, ...dependencies } }),
+    JSON.stringify({
+      name: "reader",
+      private: true,
+      type: "module",
+      dependencies: { errand: `file:${tarball}`, ...dependencies },
+    }),
   );
   await must(
     (await hasNpm)
@@ -155,17 +166,28 @@ async function install(tarball, sources) {
  * @param {Runtime} runtime
  */
 async function importAll(runtime) {
-  const peers = Object.keys(manifest.peerDependenciesMeta ?? {}).filter((name) => manifest.peerDependenciesMeta[name].optional);
+  const peers = Object.keys(manifest.peerDependenciesMeta ?? {}).filter(
+    (name) => manifest.peerDependenciesMeta[name].optional,
+  );
   for (const peer of peers) {
     const folder = join(project, "node_modules", peer);
-    if (existsSync(join(folder, "package.json")) && !existsSync(join(folder, "trap"))) throw new Error(`npm installed ${peer}, an optional peer.`);
+    if (existsSync(join(folder, "package.json")) && !existsSync(join(folder, "trap")))
+      throw new Error(`npm installed ${peer}, an optional peer.`);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "trap"), "");
     writeFileSync(join(folder, "package.json"), JSON.stringify({ name: peer, version: "0.0.0", main: "index.cjs" }));
-    writeFileSync(join(folder, "index.cjs"), `throw new Error(${JSON.stringify(`${peer} was loaded, and nobody asked for it`)});\n`);
+    writeFileSync(
+      join(folder, "index.cjs"),
+      `throw new Error(${JSON.stringify(`${peer} was loaded, and nobody asked for it`)});\n`,
+    );
   }
-  const names = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json")).map((path) => path.replace(/^\./, manifest.name));
-  const lines = names.map((name, index) => `import * as module${index} from "${name}";\nif (Object.keys(module${index}).length === 0) throw new Error("${name} exports nothing");`);
+  const names = Object.keys(manifest.exports)
+    .filter((path) => !path.endsWith(".json"))
+    .map((path) => path.replace(/^\./, manifest.name));
+  const lines = names.map(
+    (name, index) =>
+      `import * as module${index} from "${name}";\nif (Object.keys(module${index}).length === 0) throw "${name} is empty";`,
+  );
   writeFileSync(join(project, "imports.ts"), `${lines.join("\n")}\nconsole.log("imported");\n`);
   const { stdout } = await must(runFile(runtime, "imports.ts"), project);
   if (stdout !== "imported\n") throw new Error(`Importing it writes on stdout: ${stdout}`);
@@ -210,7 +232,10 @@ async function runQuickstart(runtime, server, client, output) {
     const { stdout } = await must(runFile(runtime, "client.ts"), project);
     if (stdout.trim() !== output.trim()) throw new Error(`The client printed\n${stdout}\ninstead of\n${output}`);
   } catch (error) {
-    throw new Error(`${error instanceof Error ? error.message : String(error)}\nThe server wrote:\n${running.output()}`, { cause: error });
+    throw new Error(
+      `${error instanceof Error ? error.message : String(error)}\nThe server wrote:\n${running.output()}`,
+      { cause: error },
+    );
   } finally {
     await running.end();
   }

@@ -31,7 +31,10 @@ export function plainEnv(from = childEnv()) {
 /** The environment without anybody's `node_modules/.bin`: what the machine itself offers. */
 export function machineEnv() {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
-  return { ...process.env, PATH: folders.filter((folder) => !/node_modules[/\\]\.bin[/\\]?$/.test(folder)).join(delimiter) };
+  return {
+    ...process.env,
+    PATH: folders.filter((folder) => !/node_modules[/\\]\.bin[/\\]?$/.test(folder)).join(delimiter),
+  };
 }
 
 /**
@@ -44,7 +47,7 @@ export function machineEnv() {
  */
 
 /**
- * Runs a program to its end and keeps what it wrote. It never throws: a program that cannot be started is one that failed.
+ * Runs a program to its end and keeps what it wrote. It never throws: a program that cannot be started has failed.
  * @param {readonly [string, ...string[]]} command
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, minutes?: number, show?: boolean }} [options]
  *   `minutes`: when to kill it and all it started (15); `show`: also pass its output on as it comes
@@ -171,7 +174,10 @@ const families = new Set();
 function endWith(pid) {
   if (pid === undefined) return () => {};
   if (families.size === 0) {
-    for (const [signal, code] of /** @type {const} */ ([["SIGINT", 130], ["SIGTERM", 143]])) {
+    for (const [signal, code] of /** @type {const} */ ([
+      ["SIGINT", 130],
+      ["SIGTERM", 143],
+    ])) {
       if (process.listenerCount(signal) > 0) continue;
       process.once(signal, () => {
         for (const family of families) signalFamily(family, "SIGTERM");

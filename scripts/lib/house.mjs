@@ -16,7 +16,17 @@ const rooms = {
   "src/server": ["src/task", "src/store", "src/wire", "src/registry", "src/run", "machines"],
   "src/client": ["src/task", "src/store", "src/wire", "src/registry", "src/run", "machines"],
   "src/relay": ["src/task", "src/server", "src/client"],
-  "src/inspect": ["src/task", "src/store", "src/wire", "src/registry", "src/run", "src/server", "src/client", "src/relay", "machines"],
+  "src/inspect": [
+    "src/task",
+    "src/store",
+    "src/wire",
+    "src/registry",
+    "src/run",
+    "src/server",
+    "src/client",
+    "src/relay",
+    "machines",
+  ],
   "src/cli": ["src"],
 };
 
@@ -60,7 +70,9 @@ const showcases = ["examples"];
  */
 export function checkHouse(root) {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const packages = new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies }));
+  const packages = new Set(
+    Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies }),
+  );
   const house = { name: String(manifest.name), packages, faces: publicFaces(manifest) };
   const files = [...shipped, ...showcases].flatMap((folder) => modulesUnder(root, folder));
   const violations = files.flatMap((file) => checkFile(file, readFileSync(join(root, file), "utf8"), house));
@@ -86,7 +98,8 @@ function checkFile(file, source, house) {
    */
   const report = (line, what, rule) => violations.push({ file, line, what, rule });
 
-  if (isShipped && room === undefined) report(1, "lies outside the rooms", `a module lies in ${Object.keys(rooms).join(", ")}, or is src/mod.ts`);
+  if (isShipped && room === undefined)
+    report(1, "lies outside the rooms", `a module lies in ${Object.keys(rooms).join(", ")}, or is src/mod.ts`);
   for (const entry of imports) {
     const { specifier, line } = entry;
     const what = `imports ${specifier ?? "a computed specifier"}`;
@@ -96,7 +109,11 @@ function checkFile(file, source, house) {
   if (isShipped) {
     for (const { name, line } of uses) {
       if (!nameSays(file, [name.toLowerCase()])) {
-        report(line, `uses ${name}`, `a runtime's own API is used only in a file whose name says so (*.${name.toLowerCase()}.ts)`);
+        report(
+          line,
+          `uses ${name}`,
+          `a runtime's own API is used only in a file whose name says so (*.${name.toLowerCase()}.ts)`,
+        );
       }
     }
   }
@@ -117,7 +134,8 @@ function shippedRule(file, room, { specifier, kind }, { name, packages }) {
   }
   if (kind === "require") return "modules are imported, never required";
   if (specifier.startsWith(".")) return relativeRule(file, room, join(dirname(file), specifier));
-  if (specifier === name || specifier.startsWith(`${name}/`)) return "a module imports its neighbours by path, not through the package";
+  if (specifier === name || specifier.startsWith(`${name}/`))
+    return "a module imports its neighbours by path, not through the package";
 
   const container = contained.find(({ test }) => test.test(specifier));
   if (container !== undefined && !container.rooms.includes(room ?? "")) {
@@ -125,14 +143,19 @@ function shippedRule(file, room, { specifier, kind }, { name, packages }) {
   }
   const own = runtimeModules.find(({ test }) => test.test(specifier));
   if (own !== undefined) {
-    return nameSays(file, own.says) ? undefined : `a runtime's own module is imported only in a file whose name says so (${own.says.join(" or ")})`;
+    return nameSays(file, own.says)
+      ? undefined
+      : `a runtime's own module is imported only in a file whose name says so (${own.says.join(" or ")})`;
   }
   if (room === "machines" || room === "src/wire") {
     const allowed = pure[room];
-    if (!(/** @type {readonly string[]} */ (allowed).includes(packageOf(specifier)))) return `${room} is pure: it uses ${allowed.join(", ")} and src/task alone`;
+    if (!(/** @type {readonly string[]} */ (allowed).includes(packageOf(specifier))))
+      return `${room} is pure: it uses ${allowed.join(", ")} and src/task alone`;
   }
   if (specifier.startsWith("node:")) return undefined;
-  return packages.has(packageOf(specifier)) ? undefined : "what is shipped uses only the packages that package.json lists as dependencies or peers";
+  return packages.has(packageOf(specifier))
+    ? undefined
+    : "what is shipped uses only the packages that package.json lists as dependencies or peers";
 }
 
 /**
@@ -147,7 +170,8 @@ function relativeRule(file, room, target) {
   if (room === undefined || room === to) return undefined;
   if (room === "src") return undefined;
   const allowed = roomsFor(room);
-  if (!allowed.includes(to)) return `${room} imports only ${allowed.length === 0 ? "itself" : `itself and ${allowed.join(", ")}`}`;
+  if (!allowed.includes(to))
+    return `${room} imports only ${allowed.length === 0 ? "itself" : `itself and ${allowed.join(", ")}`}`;
   const face = byPublicFace.find((pair) => pair.from === room && pair.to.includes(to));
   if (face !== undefined && target !== `${to}/mod.ts`) return `${room} imports ${to} by its public face, ${to}/mod.ts`;
   return undefined;
@@ -183,7 +207,11 @@ function publicFaces({ exports = {} }) {
   return new Set(sources.filter((path) => path.endsWith(".ts")).map((path) => join(path)));
 }
 
-/** The room a module lies in; `src` for the public names in src/mod.ts. @param {string} file @returns {string | undefined} */
+/**
+ * The room a module lies in; `src` for the public names in src/mod.ts.
+ * @param {string} file
+ * @returns {string | undefined}
+ */
 function roomOf(file) {
   if (file === "src/mod.ts") return "src";
   return Object.keys(rooms).find((room) => isUnder(file, room));

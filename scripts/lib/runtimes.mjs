@@ -39,8 +39,10 @@ export function calledBy() {
  * @throws {Error} when it is nowhere
  */
 export function program(runtime) {
-  if (runtime === runningOn() && (runtime !== "node" || major(process.versions.node) >= oldestNode)) return process.execPath;
-  const onPath = runtime === "node" ? [] : (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, runtime));
+  if (runtime === runningOn() && (runtime !== "node" || major(process.versions.node) >= oldestNode))
+    return process.execPath;
+  const onPath =
+    runtime === "node" ? [] : (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, runtime));
   const places = [...onPath, join(bin, runtime)];
   const found = places.find(isProgram);
   if (found === undefined) throw new Error(`${titles[runtime]} is not here: run \`npm ci\`, which brings it.`);

@@ -32,7 +32,10 @@ export function readModule(source) {
 
 /** The package of a bare specifier: `@a/b/c` is of `@a/b`. @param {string} specifier */
 export function packageOf(specifier) {
-  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
 }
 
 /**
@@ -114,7 +117,8 @@ function usesIn(tokens) {
     const ofAnother = is(tokens[at - 1], ".") || is(tokens[at - 1], "?.");
     if (ofAnother && tokens[at - 2]?.value !== "globalThis") return;
     const next = tokens[at + 1];
-    if (is(next, ".") || is(next, "?.") || is(next, "[") || is(next, "!")) found.push({ name: token.value, line: token.line });
+    if (is(next, ".") || is(next, "?.") || is(next, "[") || is(next, "!"))
+      found.push({ name: token.value, line: token.line });
   });
   return found;
 }
@@ -136,7 +140,7 @@ function lex(source) {
   const tokens = [];
   /** @type {Import[]} */
   const references = [];
-  /** For every template that is open at an inner expression: how many braces that expression has open. @type {number[]} */
+  /** For every template that is open at an inner expression: how many braces that has open. @type {number[]} */
   const templates = [];
   let at = 0;
   let line = 1;
@@ -157,7 +161,8 @@ function lex(source) {
   /** Reads a template from `from` to its end or to its next inner expression. @param {number} from */
   const template = (from) => {
     let end = from;
-    while (end < source.length && source[end] !== "`" && !source.startsWith("${", end)) end += source[end] === "\\" ? 2 : 1;
+    while (end < source.length && source[end] !== "`" && !source.startsWith("${", end))
+      end += source[end] === "\\" ? 2 : 1;
     const whole = source[at] === "`" && source[end] === "`";
     if (source[end] === "$") templates.push(0);
     // A template without an inner expression is a string like any other.
@@ -178,7 +183,8 @@ function lex(source) {
       moveTo(end === -1 ? source.length : end + 2);
     } else if (character === '"' || character === "'") {
       let end = at + 1;
-      while (end < source.length && source[end] !== character && source[end] !== "\n") end += source[end] === "\\" ? 2 : 1;
+      while (end < source.length && source[end] !== character && source[end] !== "\n")
+        end += source[end] === "\\" ? 2 : 1;
       push("string", source.slice(at + 1, end), end + 1);
     } else if (character === "`") template(at + 1);
     else if (/[\p{ID_Start}$_#]/u.test(character)) {
@@ -187,7 +193,8 @@ function lex(source) {
     } else if (/\d/.test(character)) {
       const [number = character] = /^[\da-zA-Z_.]+/.exec(source.slice(at, at + 256)) ?? [];
       push("other", "0", at + number.length);
-    } else if (character === "/" && beginsExpression(tokens.at(-1))) push("other", "/re/", regularExpressionEnd(source, at));
+    } else if (character === "/" && beginsExpression(tokens.at(-1)))
+      push("other", "/re/", regularExpressionEnd(source, at));
     else if (character === "}" && templates.at(-1) === 0) {
       templates.pop();
       template(at + 1);
@@ -202,7 +209,7 @@ function lex(source) {
   return { tokens, references };
 }
 
-/** Whether an expression can begin after this token: then a slash is not a division. @param {Token | undefined} token */
+/** Whether an expression can begin after this token: a slash is no division then. @param {Token | undefined} token */
 function beginsExpression(token) {
   if (token === undefined) return true;
   if (token.type === "word") return beforeExpression.has(token.value);

@@ -8,7 +8,7 @@
  */
 
 /**
- * The count of `node --test` with its spec reporter. A skipped or unfinished test is a failed one: no test is skipped here.
+ * The count of `node --test` with its spec reporter. A skipped or unfinished test is a failed one.
  * @param {string} output
  * @returns {Count | undefined} undefined when it came to no end
  */
@@ -30,7 +30,10 @@ export function bunCount(output) {
   /** @param {string} name */
   const number = (name) => Number(new RegExp(`^ *(\\d+) ${name}s?$`, "m").exec(output)?.[1] ?? 0);
   // Bun counts a file that does not load as a failed test too, beside the error.
-  return { passed: number("pass"), failed: Math.max(number("fail"), number("error")) + number("skip") + number("todo") };
+  return {
+    passed: number("pass"),
+    failed: Math.max(number("fail"), number("error")) + number("skip") + number("todo"),
+  };
 }
 
 /**
@@ -78,6 +81,7 @@ export function lineCount(output) {
 export function settle(count, ok) {
   if (count === undefined) return { passed: 0, failed: 1, note: "it came to no end" };
   if (count.passed + count.failed === 0) return { passed: 0, failed: 1, note: "it ran nothing" };
-  if (!ok && count.failed === 0) return { passed: count.passed, failed: 1, note: "every test passed, but the runner failed" };
+  if (!ok && count.failed === 0)
+    return { passed: count.passed, failed: 1, note: "every test passed, but the runner failed" };
   return count;
 }

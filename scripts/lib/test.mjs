@@ -18,7 +18,8 @@ const kinds = /** @type {const} */ (["check", "unit", "conformance", "pack"]);
 /** Milliseconds one test may take, on the runners that can be told. */
 const testLimit = 120_000;
 
-const usage = `npm test -- [--only check|unit|conformance|pack]… [--runtime node|bun|deno]… [--verbose] [part of a test file's path]…`;
+const usage = `npm test -- [--only check|unit|conformance|pack]… [--runtime node|bun|deno]… [--verbose]
+            [part of a test file's path]…`;
 
 /**
  * Runs the checks and prints a line for each, what a failed one wrote, and at the end `N passed, N failed`.
@@ -84,7 +85,11 @@ function suite(runtime, files, scratch) {
         bun: ["test", `--timeout=${testLimit}`],
         deno: ["test", "--allow-all", "--no-check", "--quiet", `--junit-path=${junit}`],
       };
-      const { ok, output, seconds } = await run([program(runtime), ...flags[runtime], ...files.map((file) => `./${file}`)]);
+      const { ok, output, seconds } = await run([
+        program(runtime),
+        ...flags[runtime],
+        ...files.map((file) => `./${file}`),
+      ]);
       const count = {
         node: () => nodeCount(output),
         bun: () => bunCount(output),
@@ -124,7 +129,8 @@ async function single(finished) {
 
 /**
  * @param {string[]} args
- * @returns {{ only: Set<string>, on: Runtime[], parts: string[], verbose: boolean } | undefined} undefined when they say nothing known
+ * @returns {{ only: Set<string>, on: Runtime[], parts: string[], verbose: boolean } | undefined}
+ *   undefined when they are not what `usage` says
  */
 function choose(args) {
   try {
@@ -139,7 +145,9 @@ function choose(args) {
     });
     const only = values.only.flatMap((value) => value.split(","));
     const on = values.runtime.flatMap((value) => value.split(","));
-    const isKnown = only.every((kind) => kinds.some((one) => one === kind)) && on.every((name) => runtimes.some((one) => one === name));
+    const isKnown =
+      only.every((kind) => kinds.some((one) => one === kind)) &&
+      on.every((name) => runtimes.some((one) => one === name));
     if (!isKnown) return undefined;
     return {
       // Naming a test file means the suite alone.
@@ -191,12 +199,13 @@ async function inTwos(items, work) {
  * @param {boolean} verbose also show what a good one wrote
  */
 function report(name, { passed, failed, note, output, seconds }, verbose) {
-  const counts = failed === 0 ? `${passed} passed` : `${passed} passed, ${failed} failed${note === undefined ? "" : ` (${note})`}`;
+  const counts =
+    failed === 0 ? `${passed} passed` : `${passed} passed, ${failed} failed${note === undefined ? "" : ` (${note})`}`;
   const line = `${failed === 0 ? "ok  " : "FAIL"}  ${name.padEnd(16)}  ${counts}  (${seconds.toFixed(1)} s)\n`;
   process.stdout.write(failed > 0 || verbose ? `${indent(output)}${line}` : line);
 }
 
-/** Moves what another wrote to the right, so that none of its lines is taken for a line of ours. @param {string} text */
+/** Moves what another wrote to the right: none of its lines shall be taken for one of ours. @param {string} text */
 function indent(text) {
   return text.replace(/^(?=.)/gm, "    ").replace(/\n*$/, "\n");
 }

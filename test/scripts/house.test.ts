@@ -47,9 +47,11 @@ describe("the house's import rules", () => {
         "src/store/store.ts": 'import type { Id } from "../task/ids.ts";\n',
         "src/store/sqlite.ts": 'import { DatabaseSync } from "node:sqlite";\n',
         "src/wire/2026-07-28.ts": 'import * as z from "zod";\nimport { id } from "../task/ids.ts";\n',
-        "src/registry/registry.ts": 'import { createActor } from "xstate";\nimport { task } from "../../machines/task.ts";\n',
+        "src/registry/registry.ts":
+          'import { createActor } from "xstate";\nimport { task } from "../../machines/task.ts";\n',
         "src/run/run.ts": 'import { registry } from "../registry/registry.ts";\n',
-        "src/server/mod.ts": 'import { McpServer } from "@modelcontextprotocol/server";\nimport "../wire/2026-07-28.ts";\n',
+        "src/server/mod.ts":
+          'import { McpServer } from "@modelcontextprotocol/server";\nimport "../wire/2026-07-28.ts";\n',
         "src/server/serve.bun.ts": "export const serve = () => Bun.serve({});\n",
         "src/server/serve.deno.ts": "export const serve = () => globalThis.Deno.serve(() => new Response());\n",
         "src/relay/mod.ts": 'import { host } from "../server/mod.ts";\n',
@@ -64,22 +66,67 @@ describe("the house's import rules", () => {
 
   const refused: [name: string, file: string, text: string, rule: RegExp][] = [
     ["task importing ours", "src/task/a.ts", 'import "../store/store.ts";', /src\/task imports only itself$/],
-    ["machines importing the registry", "machines/a.ts", 'export * from "../src/registry/a.ts";', /machines imports only itself and src\/task$/],
+    [
+      "machines importing the registry",
+      "machines/a.ts",
+      'export * from "../src/registry/a.ts";',
+      /machines imports only itself and src\/task$/,
+    ],
     ["machines doing input and output", "machines/a.ts", 'import fs from "node:fs";', /machines is pure/],
-    ["wire importing the registry", "src/wire/a.ts", 'import type { A } from "../registry/a.ts";', /src\/wire imports only/],
+    [
+      "wire importing the registry",
+      "src/wire/a.ts",
+      'import type { A } from "../registry/a.ts";',
+      /src\/wire imports only/,
+    ],
     ["wire using HTTP", "src/wire/a.ts", 'import { Hono } from "hono";', /src\/wire is pure/],
     ["registry importing run", "src/registry/a.ts", 'import { a } from "../run/a.ts";', /src\/registry imports only/],
-    ["run importing the server", "src/run/a.ts", 'const a = await import("../server/mod.ts");', /src\/run imports only/],
-    ["the server importing the client", "src/server/a.ts", 'import { a } from "../client/mod.ts";', /src\/server imports only/],
-    ["the client importing the server", "src/client/a.ts", 'import { a } from "../server/mod.ts";', /src\/client imports only/],
-    ["the relay importing the server's inside", "src/relay/a.ts", 'import { a } from "../server/http.ts";', /public face/],
+    [
+      "run importing the server",
+      "src/run/a.ts",
+      'const a = await import("../server/mod.ts");',
+      /src\/run imports only/,
+    ],
+    [
+      "the server importing the client",
+      "src/server/a.ts",
+      'import { a } from "../client/mod.ts";',
+      /src\/server imports only/,
+    ],
+    [
+      "the client importing the server",
+      "src/client/a.ts",
+      'import { a } from "../server/mod.ts";',
+      /src\/client imports only/,
+    ],
+    [
+      "the relay importing the server's inside",
+      "src/relay/a.ts",
+      'import { a } from "../server/http.ts";',
+      /public face/,
+    ],
     ["a room importing the public names", "src/run/a.ts", 'import { a } from "../mod.ts";', /src\/run imports only/],
     ["XState in run", "src/run/a.ts", 'import type { AnyActorLogic } from "xstate";', /XState is named only in/],
-    ["XState in the server, in a type", "src/server/a.ts", 'export type A = import("xstate/actors").A;', /XState is named only in/],
-    ["the MCP SDK in the registry", "src/registry/a.ts", 'export { A } from "@modelcontextprotocol/server";', /the MCP SDK is named only in/],
+    [
+      "XState in the server, in a type",
+      "src/server/a.ts",
+      'export type A = import("xstate/actors").A;',
+      /XState is named only in/,
+    ],
+    [
+      "the MCP SDK in the registry",
+      "src/registry/a.ts",
+      'export { A } from "@modelcontextprotocol/server";',
+      /the MCP SDK is named only in/,
+    ],
     ["Bun's API in a common file", "src/server/a.ts", "Bun.serve({});", /a runtime's own API/],
     ["Deno's API in Bun's file", "src/server/a.bun.ts", "globalThis.Deno?.serve();", /a runtime's own API/],
-    ["Bun's module in a common file", "src/store/a.ts", 'import { Database } from "bun:sqlite";', /a runtime's own module/],
+    [
+      "Bun's module in a common file",
+      "src/store/a.ts",
+      'import { Database } from "bun:sqlite";',
+      /a runtime's own module/,
+    ],
     ["node:sqlite in a common file", "src/store/a.ts", 'import "node:sqlite";', /a runtime's own module/],
     ["a development dependency", "src/run/a.ts", 'import fc from "fast-check";', /dependencies or peers/],
     ["a test", "src/run/a.ts", 'import { a } from "../../test/a.ts";', /only what is shipped/],
@@ -87,7 +134,12 @@ describe("the house's import rules", () => {
     ["a computed specifier", "src/run/a.ts", "await import(`../server/${name}.ts`);", /plain string/],
     ["require", "src/run/a.ts", 'const a = require("hono");', /never required/],
     ["a module outside the rooms", "src/util.ts", "export {};", /a module lies in/],
-    ["an example reaching inside", "examples/a.ts", 'import { a } from "../src/registry/a.ts";', /what the package exports/],
+    [
+      "an example reaching inside",
+      "examples/a.ts",
+      'import { a } from "../src/registry/a.ts";',
+      /what the package exports/,
+    ],
   ];
   for (const [name, file, text, rule] of refused) {
     it(`refuse ${name}`, () => {
@@ -114,7 +166,8 @@ describe("the house's import rules", () => {
 });
 
 describe("reading what a module imports", () => {
-  const specifiers = (source: string) => readModule(source).imports.map(({ specifier, line }) => `${line}:${specifier ?? "?"}`);
+  const specifiers = (source: string) =>
+    readModule(source).imports.map(({ specifier, line }) => `${line}:${specifier ?? "?"}`);
 
   it("knows every form", () => {
     const source = `/// <reference types="a" />
@@ -158,12 +211,24 @@ import "o";
   });
 
   it("reads imports inside a template's expressions", () => {
-    assert.deepEqual(specifiers('const a = `x${await import("a")}y${{ b: `${import("b")}` }}`;\nimport "c";'), ["1:a", "1:b", "2:c"]);
+    assert.deepEqual(specifiers('const a = `x${await import("a")}y${{ b: `${import("b")}` }}`;\nimport "c";'), [
+      "1:a",
+      "1:b",
+      "2:c",
+    ]);
   });
 
   it("sees a runtime's globals only where something of them is used", () => {
     const uses = (source: string) => readModule(source).uses.map(({ name }) => name);
-    assert.deepEqual(uses("Bun.serve(); globalThis.Deno.serve(); Deno?.env; Bun['serve']"), ["Bun", "Deno", "Deno", "Bun"]);
-    assert.deepEqual(uses('// Bun.serve\n"Bun" in globalThis; typeof Deno; process.versions.Bun; a.Deno.b; "Deno.serve"'), []);
+    assert.deepEqual(uses("Bun.serve(); globalThis.Deno.serve(); Deno?.env; Bun['serve']"), [
+      "Bun",
+      "Deno",
+      "Deno",
+      "Bun",
+    ]);
+    assert.deepEqual(
+      uses('// Bun.serve\n"Bun" in globalThis; typeof Deno; process.versions.Bun; a.Deno.b; "Deno.serve"'),
+      [],
+    );
   });
 });

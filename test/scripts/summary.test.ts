@@ -5,15 +5,22 @@ import { bunCount, denoCount, lineCount, nodeCount, settle } from "../../scripts
 
 describe("counting what the runners ran", () => {
   it("reads node --test, where a skipped or cancelled test is a failed one", () => {
-    const spec = "✔ a (1ms)\nℹ tests 9\nℹ suites 2\nℹ pass 5\nℹ fail 1\nℹ cancelled 1\nℹ skipped 2\nℹ todo 0\nℹ duration_ms 214\n";
+    const spec =
+      "✔ a (1ms)\nℹ tests 9\nℹ suites 2\nℹ pass 5\nℹ fail 1\nℹ cancelled 1\nℹ skipped 2\nℹ todo 0\nℹ duration_ms 2\n";
     assert.deepEqual(nodeCount(spec), { passed: 5, failed: 4 });
     assert.equal(nodeCount("✔ a (1ms)\n"), undefined);
   });
 
   it("reads bun test, a file that does not load included", () => {
     assert.deepEqual(bunCount("\n 4 pass\n 0 fail\nRan 4 tests across 1 file. [31.00ms]\n"), { passed: 4, failed: 0 });
-    assert.deepEqual(bunCount(" 4 pass\n 2 fail\n 1 error\nRan 6 tests across 3 files. [31.00ms]\n"), { passed: 4, failed: 2 });
-    assert.deepEqual(bunCount(" 1 pass\n 1 skip\n 0 fail\nRan 2 tests across 1 file. [3.00ms]\n"), { passed: 1, failed: 1 });
+    assert.deepEqual(bunCount(" 4 pass\n 2 fail\n 1 error\nRan 6 tests across 3 files. [31.00ms]\n"), {
+      passed: 4,
+      failed: 2,
+    });
+    assert.deepEqual(bunCount(" 1 pass\n 1 skip\n 0 fail\nRan 2 tests across 1 file. [3.00ms]\n"), {
+      passed: 1,
+      failed: 1,
+    });
     assert.equal(bunCount("(pass) a\n 4 pass"), undefined);
   });
 
