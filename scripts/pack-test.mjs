@@ -186,7 +186,7 @@ async function importAll(runtime) {
     .map((path) => path.replace(/^\./, manifest.name));
   const lines = names.map(
     (name, index) =>
-      `import * as module${index} from "${name}";\nif (Object.keys(module${index}).length === 0) throw "${name} is empty";`,
+      `import * as module${index} from "${name}";\nif (Object.keys(module${index}).length === 0) throw "empty";`,
   );
   writeFileSync(join(project, "imports.ts"), `${lines.join("\n")}\nconsole.log("imported");\n`);
   const { stdout } = await must(runFile(runtime, "imports.ts"), project);
