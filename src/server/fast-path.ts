@@ -1,0 +1,193 @@
+import type { AuthInfo, McpHandlerRequestOptions, RequestId } from "@modelcontextprotocol/server";
+import { isJsonContentType, readRequestBody } from "@modelcontextprotocol/server";
+import { isForClient, missingTasksExtension, toRpcError, RpcCode } from "../task/errors.ts";
+import type { JsonObject } from "../task/task.ts";
+import { isJsonObject } from "../task/task.ts";
+import { REVISION } from "../wire/2026-07-28.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { EventStreams } from "./listen-http.ts";
+import type { ListenHub } from "./listen.ts";
+import type { PrincipalOf } from "./sdk.ts";
+import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, declaresTasks, serverInfoMeta } from "./sdk.ts";
+
+/** The SDK's handler of HTTP requests. */
+export type SdkFetch = (request: Request, options?: McpHandlerRequestOptions) => Promise<Response>;
+
+export interface FastPathOptions {
+  readonly dispatcher: Dispatcher;
+  readonly hub: ListenHub;
+  readonly streams: EventStreams;
+  readonly principalOf: PrincipalOf;
+  readonly bodyBytes: number;
+  readonly serverInfo: () => object | undefined;
+  readonly onError: (error: unknown) => void;
+}
+
+const METHODS: ReadonlySet<string | null> = new Set(["tasks/get", "tasks/update", "tasks/cancel", "subscriptions/listen"]);
+
+/** A request of one of these methods with nothing unusual about it. */
+interface PlainRequest {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly tasks: boolean;
+}
+
+/**
+ * Answers the methods of the extension, and listening to tasks, in front of the SDK, which makes a whole server for
+ * every request. Whatever is unusual about a request goes to the SDK, so that its answer is the SDK's own.
+ */
+export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
+  const { bodyBytes } = options;
+  return async (request, handlerOptions) => {
+    const { headers } = request;
+    if (
+      request.method !== "POST" ||
+      !METHODS.has(headers.get("mcp-method")) ||
+      headers.get("mcp-protocol-version") !== REVISION ||
+      !isJsonContentType(headers.get("content-type"))
+    ) {
+      return sdk(request, handlerOptions);
+    }
+    let body: unknown = handlerOptions?.parsedBody;
+    if (body === undefined) {
+      const read = await readBody(request, bodyBytes);
+      if (read === undefined) return tooLarge(bodyBytes);
+      try {
+        body = JSON.parse(read);
+      } catch {
+        const { method, url, signal } = request;
+        return sdk(new Request(url, { method, headers, body: read, signal }), handlerOptions);
+      }
+    }
+    const plain = plainRequest(body, headers);
+    const toSdk = () => sdk(request, { ...handlerOptions, parsedBody: body });
+    if (plain === undefined) return toSdk();
+    return plain.method === "subscriptions/listen"
+      ? listen(plain, request, handlerOptions?.authInfo, toSdk, sdk, options)
+      : answer(plain, handlerOptions?.authInfo, options);
+  };
+}
+
+async function answer(
+  { id, method, params, tasks }: PlainRequest,
+  authInfo: AuthInfo | undefined,
+  options: FastPathOptions,
+): Promise<Response> {
+  const { dispatcher, principalOf, serverInfo, onError } = options;
+  try {
+    if (!tasks) throw missingTasksExtension();
+    const principal = principalOf(authInfo);
+    const taskId = params["taskId"] as string;
+    let result: object = {};
+    if (method === "tasks/get") result = await dispatcher.get(taskId, principal);
+    else if (method === "tasks/cancel") await dispatcher.cancel(taskId, principal);
+    else await dispatcher.update(taskId, principal, params["inputResponses"] as JsonObject);
+    return json(200, {
+      jsonrpc: "2.0",
+      id,
+      result: { resultType: "complete", ...result, _meta: serverInfoMeta(serverInfo()) },
+    });
+  } catch (error) {
+    return errorResponse(id, error, onError);
+  }
+}
+
+async function listen(
+  { id, params, tasks }: PlainRequest,
+  request: Request,
+  authInfo: AuthInfo | undefined,
+  toSdk: () => Promise<Response>,
+  sdk: SdkFetch,
+  { hub, streams, principalOf, onError }: FastPathOptions,
+): Promise<Response> {
+  const { notifications } = params;
+  if (!isJsonObject(notifications) || !("taskIds" in notifications)) return toSdk();
+  try {
+    if (!tasks) throw missingTasksExtension();
+    const { taskIds, ...others } = notifications;
+    const subscription = await hub.subscribe(id, taskIds, principalOf(authInfo));
+    let inner: Response | undefined;
+    if (Object.keys(others).length > 0) {
+      const message = { jsonrpc: "2.0", id, method: "subscriptions/listen", params: { ...params, notifications: others } };
+      inner = await sdk(request, { parsedBody: message, ...(authInfo !== undefined && { authInfo }) });
+      if (inner.headers.get("content-type") !== "text/event-stream") {
+        subscription.drop();
+        return inner;
+      }
+    }
+    return streams.respond(subscription, request.signal, inner);
+  } catch (error) {
+    return errorResponse(id, error, onError);
+  }
+}
+
+/** The request, when there is nothing about it that the SDK could have a word to say on. */
+function plainRequest(body: unknown, headers: Headers): PlainRequest | undefined {
+  if (!isJsonObject(body)) return undefined;
+  const { jsonrpc, id, method, params } = body;
+  if (jsonrpc !== "2.0" || !(typeof id === "string" || Number.isSafeInteger(id))) return undefined;
+  if (typeof method !== "string" || method !== headers.get("mcp-method") || !isJsonObject(params)) return undefined;
+  const capabilities = plainCapabilities(params["_meta"]);
+  if (capabilities === undefined || "requestState" in params) return undefined;
+  if (method !== "subscriptions/listen") {
+    const { taskId } = params;
+    if (typeof taskId !== "string" || taskId !== headers.get("mcp-name")) return undefined;
+    if (method === "tasks/update" && !isJsonObject(params["inputResponses"])) return undefined;
+  }
+  return { id: id as RequestId, method, params, tasks: declaresTasks(capabilities) };
+}
+
+const PLAIN_META: ReadonlySet<string> = new Set([
+  PROTOCOL_VERSION_META_KEY,
+  CLIENT_CAPABILITIES_META_KEY,
+  "io.modelcontextprotocol/clientInfo",
+]);
+
+/** The client capabilities of an envelope that is valid beyond doubt. */
+function plainCapabilities(meta: unknown): JsonObject | undefined {
+  if (!isJsonObject(meta) || meta[PROTOCOL_VERSION_META_KEY] !== REVISION) return undefined;
+  for (const key in meta) if (!PLAIN_META.has(key)) return undefined;
+  const info = meta["io.modelcontextprotocol/clientInfo"];
+  if (info !== undefined && !isPlainInfo(info)) return undefined;
+  const capabilities = meta[CLIENT_CAPABILITIES_META_KEY];
+  if (!isJsonObject(capabilities)) return undefined;
+  for (const key in capabilities) {
+    const capability = capabilities[key];
+    if (!isJsonObject(capability)) return undefined;
+    for (const inner in capability) if (!isJsonObject(capability[inner])) return undefined;
+  }
+  return capabilities;
+}
+
+function isPlainInfo(info: unknown): boolean {
+  if (!isJsonObject(info) || typeof info["name"] !== "string" || typeof info["version"] !== "string") return false;
+  for (const key in info) if (key !== "name" && key !== "version" && key !== "title") return false;
+  return info["title"] === undefined || typeof info["title"] === "string";
+}
+
+/** The body's text, or `undefined` when it is longer than it may be. */
+async function readBody(request: Request, limit: number): Promise<string | undefined> {
+  const length = request.headers.get("content-length");
+  // A length that was announced holds, and reading at once is what the runtimes do best.
+  if (length !== null && Number(length) <= limit) return request.text();
+  const read = await readRequestBody(request, limit);
+  return read.tooLarge ? undefined : read.text;
+}
+
+function tooLarge(limit: number): Response {
+  const message = `Payload Too Large: Request body must not exceed ${limit} bytes`;
+  return json(413, { jsonrpc: "2.0", error: { code: -32000, message }, id: null });
+}
+
+function errorResponse(id: RequestId, error: unknown, onError: (error: unknown) => void): Response {
+  if (!isForClient(error)) onError(error);
+  const rpcError = toRpcError(error);
+  return json(rpcError.code === RpcCode.missingCapability ? 400 : 200, { jsonrpc: "2.0", id, error: rpcError });
+}
+
+const JSON_HEADERS = { headers: { "content-type": "application/json" } };
+
+function json(status: number, body: object): Response {
+  return new Response(JSON.stringify(body), status === 200 ? JSON_HEADERS : { ...JSON_HEADERS, status });
+}

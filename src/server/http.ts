@@ -1,0 +1,55 @@
+import type { AuthInfo } from "@modelcontextprotocol/server";
+import {
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  originValidationResponse,
+} from "@modelcontextprotocol/server";
+import { Hono } from "hono";
+import type { SdkFetch } from "./fast-path.ts";
+import { checkFunction } from "./options.ts";
+
+/** Options of a host that are about HTTP. */
+export interface HttpOptions {
+  /** Where the endpoint is. Default `/mcp`. */
+  path?: string;
+  /**
+   * Checks a request's authentication: gives who it is, or the response that refuses it. The SDK's
+   * `requireBearerAuth({ verifier })` is one. Default none: whoever knows a task's id may use it.
+   */
+  auth?: (request: Request) => AuthInfo | Response | Promise<AuthInfo | Response>;
+  /**
+   * The host names that a `Host` header may carry, without port; "any" checks none. Default those of this machine
+   * alone, so that no page of another site can reach a server on loopback.
+   */
+  allowedHosts?: readonly string[] | "any";
+  /** The host names that an `Origin` header may carry. Default `allowedHosts`, or with "any" those of this machine. */
+  allowedOrigins?: readonly string[] | "any";
+}
+
+/** The endpoint at its path, with its checks, as a Hono app. */
+export function createApp(handle: SdkFetch, options: HttpOptions): Hono {
+  const { path = "/mcp", auth, allowedHosts, allowedOrigins } = options;
+  if (typeof path !== "string" || !path.startsWith("/")) throw new TypeError('path takes a path such as "/mcp".');
+  if (auth !== undefined) checkFunction(auth, "auth");
+  const local = localhostAllowedHostnames();
+  const hosts = names(allowedHosts, "allowedHosts") ?? local;
+  const origins = names(allowedOrigins, "allowedOrigins") ?? (hosts === "any" ? local : hosts);
+  return new Hono().all(path, async (c) => {
+    const request = c.req.raw;
+    const refused =
+      (hosts === "any" ? undefined : hostHeaderValidationResponse(request, hosts)) ??
+      (origins === "any" ? undefined : originValidationResponse(request, origins));
+    if (refused !== undefined) return refused;
+    if (auth === undefined) return handle(request);
+    const authInfo = await auth(request);
+    return authInfo instanceof Response ? authInfo : handle(request, { authInfo });
+  });
+}
+
+function names(value: readonly string[] | "any" | undefined, option: string): string[] | "any" | undefined {
+  if (value === undefined || value === "any") return value;
+  if (!Array.isArray(value) || !value.every((name) => typeof name === "string" && !/[/:]/.test(name.replace(/^\[.*\]$/, "")))) {
+    throw new TypeError(`${option} takes host names without scheme or port, for example ["mcp.example.com"], or "any".`);
+  }
+  return [...(value as string[])];
+}

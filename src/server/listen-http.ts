@@ -1,0 +1,137 @@
+import type { Clock } from "../task/clock.ts";
+import type { JsonObject } from "../task/task.ts";
+import { isJsonObject } from "../task/task.ts";
+import type { Sink, Subscription } from "./listen.ts";
+
+const encoder = new TextEncoder();
+const KEEP_ALIVE = encoder.encode(": keepalive\n\n");
+
+/** How many bytes may wait in a stream before its reader counts as slow. */
+const HIGH_WATER_BYTES = 64 * 1024;
+
+/** The open event streams, kept alive by one timer. */
+export class EventStreams {
+  readonly #clock: Clock;
+  readonly #keepAliveMs: number;
+  readonly #beats = new Set<() => void>();
+  #timer: unknown;
+
+  constructor(clock: Clock, keepAliveMs: number) {
+    this.#clock = clock;
+    this.#keepAliveMs = keepAliveMs;
+  }
+
+  /** Answers a `subscriptions/listen` with an event stream; `inner` is the SDK's stream for the rest of the filter. */
+  respond(subscription: Subscription, signal: AbortSignal, inner: Response | undefined): Response {
+    const innerReader = inner?.body === null || inner === undefined ? undefined : events(inner.body);
+    const leave = () => {
+      this.#beats.delete(beat);
+      signal.removeEventListener("abort", onAbort);
+      void innerReader?.return(undefined);
+    };
+    let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const sink: Sink = {
+      get ready() {
+        return (controller?.desiredSize ?? 0) > 0;
+      },
+      write: (json) => controller?.enqueue(encoder.encode(`event: message\ndata: ${json}\n\n`)),
+      end: () => {
+        leave();
+        controller?.close();
+        controller = undefined;
+      },
+    };
+    const beat = () => {
+      // A reader that has not taken what is there already needs no sign of life.
+      if (sink.ready) controller?.enqueue(KEEP_ALIVE);
+    };
+    const onAbort = () => {
+      subscription.drop();
+      leave();
+      controller?.close();
+      controller = undefined;
+    };
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (streamController) => {
+          controller = streamController;
+          if (innerReader === undefined) subscription.start(sink, {});
+          else merge(innerReader, subscription, sink).catch(() => {}); // The SDK's stream broke off: the tasks go on.
+        },
+        pull: () => subscription.flush(),
+        cancel: () => {
+          controller = undefined;
+          subscription.drop();
+          leave();
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark: HIGH_WATER_BYTES }),
+    );
+    if (!subscription.ended) {
+      this.#beats.add(beat);
+      this.#arm();
+    }
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    return new Response(body, {
+      headers: {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache, no-transform",
+        "x-accel-buffering": "no",
+      },
+    });
+  }
+
+  #arm(): void {
+    if (this.#keepAliveMs === 0) return;
+    this.#timer ??= this.#clock.setTimeout(() => {
+      this.#timer = undefined;
+      for (const beat of this.#beats) beat();
+      if (this.#beats.size > 0) this.#arm();
+    }, this.#keepAliveMs);
+  }
+}
+
+/** Brings the SDK's notifications into a subscription: its acknowledgement first, then each as it comes. */
+async function merge(
+  inner: AsyncGenerator<JsonObject>,
+  subscription: Subscription,
+  sink: Sink,
+): Promise<void> {
+  let started = false;
+  try {
+    for await (const message of inner) {
+      const params = isJsonObject(message["params"]) ? message["params"] : {};
+      if (!started) {
+        started = true;
+        subscription.start(sink, isJsonObject(params["notifications"]) ? params["notifications"] : {});
+      } else if (typeof message["method"] === "string") {
+        subscription.offer(`${message["method"]} ${String(params["uri"])}`, () => JSON.stringify(message));
+      }
+    }
+  } finally {
+    if (!started) subscription.start(sink, {});
+    subscription.endOthers();
+  }
+}
+
+/** The JSON messages of an event stream. */
+async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<JsonObject> {
+  let text = "";
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += value;
+      const frames = text.split("\n\n");
+      text = frames.pop() ?? "";
+      for (const frame of frames) {
+        const data = frame.split("\n").filter((line) => line.startsWith("data: "));
+        if (data.length > 0) yield JSON.parse(data.map((line) => line.slice(6)).join("\n")) as JsonObject;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,51 @@
+/** The server role: `errand/server`. */
+export type { HostOptions, StdioHandle } from "./host.ts";
+export { Host, createHost } from "./host.ts";
+export type { HandlerResult, SchemaOutput, ToolConfig, ToolHandler, ToolSchema } from "./host-tool.ts";
+export type { HttpOptions } from "./http.ts";
+export type { HostLimits, TasksOptions } from "./options.ts";
+export type { Servable, ServeOptions, Served } from "./serve.ts";
+export { serve } from "./serve.ts";
+export type { CloseOptions, Tasks } from "./tasks.ts";
+export { createTasks } from "./tasks.ts";
+export type { TaskLogic } from "../registry/logic.ts";
+export type { External, Root, SamplingResult, Schema, TaskContext } from "../run/context.ts";
+export type { TaskAnswerEvent, TaskEmitted } from "../run/logic-handler.ts";
+export type { CallInfo, TaskMode, TaskOptions, TaskPolicy } from "../run/policy.ts";
+export type { TaskHandle } from "../run/task-handle.ts";
+export type { MemoryStoreOptions } from "../store/memory.ts";
+export { memory } from "../store/memory.ts";
+export type { Quota, TaskStore } from "../store/store.ts";
+export type { Clock } from "../task/clock.ts";
+export { systemClock } from "../task/clock.ts";
+export {
+  AbortedError,
+  DeclinedError,
+  ErrandError,
+  HostClosedError,
+  InvalidAnswerError,
+  InvalidRequestStateError,
+  MissingCapabilityError,
+  ProtocolError,
+  QuotaExceededError,
+  TASKS_EXTENSION,
+  TaskExpiredError,
+  TaskNotFoundError,
+  TooLargeError,
+} from "../task/errors.ts";
+export type {
+  Askable,
+  ContentBlock,
+  InputRequest,
+  InputRequests,
+  InputResponses,
+  JsonObject,
+  JsonRpcError,
+  PollInterval,
+  StoredTask,
+  TaskRecord,
+  TaskStatus,
+  Tombstone,
+  ToolResult,
+} from "../task/task.ts";
+export type { DetailedTask, Task } from "../wire/2026-07-28.ts";

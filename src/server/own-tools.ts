@@ -1,0 +1,136 @@
+import type {
+  CallToolResult,
+  InputRequiredResult,
+  McpServer,
+  RequestId,
+  ServerContext,
+  StandardSchemaWithJSON,
+} from "@modelcontextprotocol/server";
+import { isJSONRPCErrorResponse, isJSONRPCRequest, isJSONRPCResultResponse } from "@modelcontextprotocol/server";
+import type { Answer, Runner } from "../run/runner.ts";
+import type { Clock } from "../task/clock.ts";
+import { isForClient, toRpcError } from "../task/errors.ts";
+import type { JsonObject } from "../task/task.ts";
+import { isJsonObject } from "../task/task.ts";
+import { toCreateTaskResult } from "../wire/2026-07-28.ts";
+import type { HostTool } from "./host-tool.ts";
+import type { PrincipalOf, RpcResponse } from "./sdk.ts";
+import { capabilitiesOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
+import { tap } from "./tap.ts";
+
+export interface OwnToolsOptions {
+  readonly tools: Iterable<HostTool>;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly principalOf: PrincipalOf;
+  readonly serverInfo: object;
+  readonly onError: (error: unknown, about: { tool: string }) => void;
+}
+
+/** What the SDK is given where another response goes out in its place. It never reaches the wire. */
+const PLACEHOLDER: CallToolResult = { content: [], isError: true };
+
+/**
+ * Registers a host's tools with an SDK server. The SDK lists them and checks their input; the call itself is the
+ * runner's, and where the answer is not the tool's result, it goes out in the place of the SDK's response.
+ */
+export function registerOwnTools(server: McpServer, options: OwnToolsOptions): void {
+  const { tools, runner, clock, principalOf, serverInfo, onError } = options;
+  const replacements = new Map<RequestId, { result: JsonObject } | { error: object }>();
+  const args = new Map<RequestId, unknown>();
+
+  tap(server, (send) => ({
+    onMessage(message, extra, pass) {
+      if (isJSONRPCRequest(message) && message.method === "tools/call") args.set(message.id, message.params?.["arguments"]);
+      pass(message, extra);
+    },
+    async onSend(message, sendOptions) {
+      if ((isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) && message.id !== undefined) {
+        args.delete(message.id);
+        const replacement = replacements.get(message.id);
+        if (replacement !== undefined) {
+          replacements.delete(message.id);
+          return send({ jsonrpc: "2.0", id: message.id, ...replacement } as RpcResponse, sendOptions);
+        }
+      }
+      return send(message, sendOptions);
+    },
+  }));
+
+  const answer = async (tool: HostTool, input: unknown, ctx: ServerContext): Promise<Answer> => {
+    const { mcpReq, http } = ctx;
+    const { capabilities, tasks } = capabilitiesOf(ctx, server.server);
+    const call = makeCall({
+      principal: principalOf(http?.authInfo),
+      capabilities,
+      tasks,
+      arguments: args.get(mcpReq.id),
+      signal: mcpReq.signal,
+      notifyProgress: progressNotifier(mcpReq._meta?.progressToken, (params) => {
+        // A client that has gone needs no progress.
+        void mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+      }),
+    });
+    const requestState: unknown = mcpReq.requestState();
+    if (typeof requestState !== "string") return runner.call(tool, input, call);
+    const dropped = (mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]);
+    return runner.resume(tool, requestState, { ...mcpReq.inputResponses, ...Object.fromEntries(dropped) }, call);
+  };
+
+  const handle = async (
+    tool: HostTool,
+    input: unknown,
+    ctx: ServerContext,
+  ): Promise<CallToolResult | InputRequiredResult> => {
+    const { id } = ctx.mcpReq;
+    try {
+      const answered = await answer(tool, input, ctx);
+      switch (answered.kind) {
+        case "result":
+          return answered.result as CallToolResult;
+        case "input_required":
+          return {
+            resultType: "input_required",
+            inputRequests: answered.inputRequests,
+            requestState: answered.requestState,
+          } as InputRequiredResult;
+        case "task":
+          replacements.set(id, {
+            result: {
+              ...toCreateTaskResult(answered.record, clock.now()),
+              _meta: serverInfoMeta(serverInfo),
+            },
+          });
+          return PLACEHOLDER;
+        case "error":
+          replacements.set(id, { error: answered.error });
+          return PLACEHOLDER;
+      }
+    } catch (error) {
+      if (!isForClient(error)) onError(error, { tool: tool.name });
+      replacements.set(id, { error: toRpcError(error) });
+      return PLACEHOLDER;
+    } finally {
+      args.delete(id);
+      // A request that was cancelled is never answered.
+      if (ctx.mcpReq.signal.aborted) replacements.delete(id);
+    }
+  };
+
+  for (const tool of tools) {
+    const { inputSchema, outputSchema, ...config } = tool.config;
+    const listed = {
+      ...config,
+      ...(outputSchema !== undefined && { outputSchema: outputSchema as StandardSchemaWithJSON }),
+    };
+    if (inputSchema === undefined) {
+      server.registerTool(tool.name, listed, (ctx: ServerContext) => handle(tool, {}, ctx));
+    } else {
+      server.registerTool(
+        tool.name,
+        { ...listed, inputSchema: inputSchema as StandardSchemaWithJSON },
+        (input: unknown, ctx: ServerContext) => handle(tool, isJsonObject(input) ? input : {}, ctx),
+      );
+    }
+  }
+}

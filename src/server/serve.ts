@@ -1,0 +1,60 @@
+/** What every runtime's server needs to know. */
+export interface Listening {
+  readonly port: number;
+  /** Stops listening and ends what is open. */
+  stop(): Promise<void>;
+}
+
+/** Starts a runtime's HTTP server. */
+export type Listen = (options: {
+  readonly fetch: (request: Request, info?: unknown) => Response | Promise<Response>;
+  readonly port: number;
+  readonly hostname: string;
+}) => Promise<Listening>;
+
+/** Options of `serve`. */
+export interface ServeOptions {
+  /** Default 3000; 0 takes one that is free. */
+  port?: number;
+  /** Default `127.0.0.1`: this machine alone. */
+  hostname?: string;
+  /** The path shown in `url`. Default `/mcp`. */
+  path?: string;
+}
+
+/** A host that is being served. */
+export interface Served {
+  /** Where the endpoint is. */
+  readonly url: string;
+  readonly port: number;
+  /** Closes the host, with its grace, and then stops listening. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** What can be served. */
+export interface Servable {
+  fetch(request: Request, info?: unknown): Response | Promise<Response>;
+  close?(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** Serves a host over HTTP on the runtime that this runs on: Bun, Deno or Node. Rejects when the port is taken. */
+export async function serve(host: Servable, options: ServeOptions = {}): Promise<Served> {
+  const { port = 3000, hostname = "127.0.0.1", path = "/mcp" } = options;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new RangeError("port takes a number from 0 to 65535.");
+  const { listen } = await runtime();
+  const listening = await listen({ fetch: (request, info) => host.fetch(request, info), port, hostname });
+  return {
+    url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${listening.port}${path}`,
+    port: listening.port,
+    close: async (closeOptions) => {
+      await host.close?.(closeOptions);
+      await listening.stop();
+    },
+  };
+}
+
+function runtime(): Promise<{ listen: Listen }> {
+  if ("Bun" in globalThis) return import("./serve.bun.ts");
+  if ("Deno" in globalThis) return import("./serve.deno.ts");
+  return import("./serve.node.ts");
+}

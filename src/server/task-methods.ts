@@ -1,0 +1,46 @@
+import type { McpServer, Server, ServerContext } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { RpcCode, ProtocolError, TASKS_EXTENSION, missingTasksExtension } from "../task/errors.ts";
+import type { JsonObject } from "../task/task.ts";
+import { taskIdParams } from "../wire/2026-07-28.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { PrincipalOf } from "./sdk.ts";
+import { capabilitiesOf, lowLevel, toSdkError } from "./sdk.ts";
+
+/** Gives an SDK server the methods of the Tasks extension, and says so in its capabilities. */
+export function registerTaskMethods(server: McpServer | Server, dispatcher: Dispatcher, principalOf: PrincipalOf): void {
+  const low = lowLevel(server);
+  low.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
+
+  const method = (
+    name: "tasks/get" | "tasks/update" | "tasks/cancel",
+    answer: (taskId: string, principal: string | undefined, ctx: ServerContext) => Promise<JsonObject>,
+  ) => {
+    // The capability comes before the parameters, and so does the SDK's own schema check after it.
+    low.setRequestHandler(name, { params: z.looseObject({}) }, async (params, ctx) => {
+      try {
+        if (!capabilitiesOf(ctx, low).tasks) throw missingTasksExtension();
+        const parsed = taskIdParams.safeParse(params);
+        if (!parsed.success) throw new ProtocolError(RpcCode.invalidParams, "Invalid params: taskId must be a string");
+        return await answer(parsed.data.taskId, principalOf(ctx.http?.authInfo), ctx);
+      } catch (error) {
+        throw toSdkError(error);
+      }
+    });
+  };
+
+  method("tasks/get", async (taskId, principal) => ({ ...(await dispatcher.get(taskId, principal)) }));
+  method("tasks/update", async (taskId, principal, { mcpReq }) => {
+    if (mcpReq.inputResponses === undefined) {
+      throw new ProtocolError(RpcCode.invalidParams, "Invalid params: inputResponses must be an object");
+    }
+    // What the SDK dropped for its shape is refused if it answers an open question.
+    const dropped = (mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]);
+    await dispatcher.update(taskId, principal, { ...mcpReq.inputResponses, ...Object.fromEntries(dropped) });
+    return {};
+  });
+  method("tasks/cancel", async (taskId, principal) => {
+    await dispatcher.cancel(taskId, principal);
+    return {};
+  });
+}

@@ -1,0 +1,94 @@
+/**
+ * The dialect 2026-07-28: the Tasks extension (SEP-2663). Pure mappings between Errand's records and what is on the
+ * wire, and the shapes of the requests.
+ */
+import { z } from "zod";
+import type {
+  InputRequests,
+  JsonObject,
+  JsonRpcError,
+  PollInterval,
+  TaskRecord,
+  TaskStatus,
+  ToolResult,
+} from "../task/task.ts";
+
+/** The protocol revision this dialect speaks. */
+export const REVISION = "2026-07-28";
+
+/** A task as the wire has it (Tasks, "Tasks"). Times are ISO 8601, durations whole milliseconds. */
+export interface Task {
+  taskId: string;
+  status: TaskStatus;
+  statusMessage?: string;
+  createdAt: string;
+  lastUpdatedAt: string;
+  ttlMs: number | null;
+  pollIntervalMs?: number;
+}
+
+/** A task with what its status brings: open questions, the result, or the error (Tasks, "Task Status"). */
+export type DetailedTask = Task &
+  (
+    | { status: "working" | "cancelled" }
+    | { status: "input_required"; inputRequests: InputRequests }
+    | { status: "completed"; result: ToolResult }
+    | { status: "failed"; error: JsonRpcError }
+  );
+
+/** Parameters of `tasks/get` and `tasks/cancel`. */
+export const taskIdParams = z.looseObject({ taskId: z.string() });
+
+/** Parameters of `tasks/update`; what an answer must be is the question's to say. */
+export const updateParams = z.looseObject({ taskId: z.string(), inputResponses: z.record(z.string(), z.unknown()) });
+
+/** The part of a `subscriptions/listen` filter that the extension adds. */
+export const taskIdsFilter = z.array(z.string());
+
+/** A share of its age: how long a client may wait for the next look at a task. */
+const POLL_SHARE = 0.1;
+
+/** The poll hint for a task of some age. */
+function pollIntervalMs(interval: PollInterval, ageMs: number): number {
+  if (typeof interval === "number") return interval;
+  return Math.round(Math.min(Math.max(ageMs * POLL_SHARE, interval.min), interval.max));
+}
+
+/** The task without what its status brings. */
+export function toTask(record: TaskRecord, now: number): Task {
+  const task: Task = {
+    taskId: record.taskId,
+    status: record.status,
+    createdAt: new Date(record.createdAt).toISOString(),
+    lastUpdatedAt: new Date(record.lastUpdatedAt).toISOString(),
+    ttlMs: record.ttlMs,
+    pollIntervalMs: pollIntervalMs(record.pollInterval, now - record.createdAt),
+  };
+  if (record.statusMessage !== undefined) task.statusMessage = record.statusMessage;
+  return task;
+}
+
+/** What `tasks/get` and `notifications/tasks` tell of a task. */
+export function toDetailedTask(record: TaskRecord, now: number): DetailedTask {
+  const task = toTask(record, now);
+  switch (record.status) {
+    case "input_required":
+      return { ...task, status: record.status, inputRequests: record.inputRequests };
+    case "completed":
+      return { ...task, status: record.status, result: toResult(record.result ?? { content: [] }) };
+    case "failed":
+      return { ...task, status: record.status, error: record.error ?? { code: -32603, message: "Internal error" } };
+    default:
+      return { ...task, status: record.status };
+  }
+}
+
+/** The seed that answers a `tools/call` in place of its result (Tasks, "Task Creation"). */
+export function toCreateTaskResult(record: TaskRecord, now: number): Task & { resultType: "task" } {
+  return { resultType: "task", ...toTask(record, now) };
+}
+
+/** The result of the call that became the task, just as the call would have given it. */
+function toResult(result: ToolResult): ToolResult & JsonObject {
+  return { resultType: "complete", ...result };
+}
