@@ -14,5 +14,5 @@ const host = createHost({
 });
 addTaskTools(host);
 
-const { port } = await serve(host, { port: Number(process.env["PORT"] ?? 3000), hostname: "127.0.0.1" });
-console.log(`listening on http://127.0.0.1:${port}/mcp`);
+const { url } = await serve(host, { port: Number(process.env["PORT"] ?? 3000) });
+console.log(`listening on ${url}`);
