@@ -61,7 +61,7 @@ export function startLogic(logic: TaskLogic, input: unknown, clock: Clock, obser
     }),
     error: (error) => observer.onError(error),
   });
-  actor.on("*", guarded(observer.onEmitted));
+  actor.on("*", guarded((event: { type: string }) => observer.onEmitted(event)));
   actor.start();
   return actor;
 }

@@ -1,4 +1,4 @@
-import type { InputRequest, JsonObject, ToolResult } from "../task/task.ts";
+import type { InputRequest, JsonObject } from "../task/task.ts";
 
 /**
  * The part of the Standard Schema interface that Errand reads: zod, Valibot, ArkType and others have it. `jsonSchema`
@@ -99,6 +99,3 @@ export interface TaskContext {
   /** To return from a handler whose work goes on elsewhere: `host.task(taskId)` completes or fails it later. */
   external(): External;
 }
-
-/** What a handler may return; a value that is none of MCP's shapes needs the tool to have an `outputSchema`. */
-export type HandlerResult = string | ToolResult | External | undefined | void | unknown;

@@ -12,12 +12,12 @@ import { RawResult } from "../run/outcome.ts";
 import type { TaskPolicy } from "../run/policy.ts";
 import type { Runner, Tool } from "../run/runner.ts";
 import type { Clock } from "../task/clock.ts";
-import { ProtocolError, isForClient, missingTasksExtension, toRpcError } from "../task/errors.ts";
+import { ProtocolError, isForClient, toRpcError } from "../task/errors.ts";
 import { createId } from "../task/ids.ts";
 import type { InputRequest, JsonObject, JsonRpcError, ToolResult } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { toCreateTaskResult } from "../wire/2026-07-28.ts";
-import type { PrincipalOf, RpcResponse } from "./sdk.ts";
+import type { PrincipalOf } from "./sdk.ts";
 import { declaresTasks, envelopeCapabilities, identityOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
 import type { Deliver, Send, Tap } from "./tap.ts";
 import { tap } from "./tap.ts";
@@ -82,7 +82,7 @@ class AdoptedConnection implements Tap {
       const settle = this.#exchanges.get(message.id);
       if (settle === undefined) return this.#send(message, options);
       this.#exchanges.delete(message.id);
-      return settle(message as unknown as Exchanged);
+      return settle(message);
     }
     const report = options?.relatedRequestId === undefined ? undefined : this.#reports.get(options.relatedRequestId);
     return report === undefined ? this.#send(message, options) : report(message);
@@ -156,7 +156,7 @@ class AdoptedConnection implements Tap {
     } finally {
       this.#unanswered.delete(id);
     }
-    await this.#send({ jsonrpc: "2.0", id, ...response } as RpcResponse).catch(() => {});
+    await this.#send({ jsonrpc: "2.0", id, ...response }).catch(() => {});
   }
 
   /** Has the SDK answer the call, and again with each round of answers that its handler asks for. */

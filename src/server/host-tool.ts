@@ -74,7 +74,7 @@ export function defineTool(
   if (typeof task !== "function") resolvePolicy(task, defaults, where);
   return {
     name,
-    policy: task as TaskPolicy,
+    policy: task,
     outputSchema,
     handler: typeof work === "function" ? work : logicHandler(work, clock),
     config: {

@@ -113,7 +113,7 @@ export class Host {
     const { clock, defaults } = this.#tasks.parts.options;
     const tool = defineTool(
       name,
-      config as ToolConfig<Schema | undefined, Schema | undefined>,
+      config,
       work as Handler | TaskLogic,
       clock,
       defaults,

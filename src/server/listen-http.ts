@@ -14,7 +14,7 @@ export class EventStreams {
   readonly #clock: Clock;
   readonly #keepAliveMs: number;
   readonly #beats = new Set<() => void>();
-  #timer: unknown;
+  #beating = false;
 
   constructor(clock: Clock, keepAliveMs: number) {
     this.#clock = clock;
@@ -83,9 +83,10 @@ export class EventStreams {
   }
 
   #arm(): void {
-    if (this.#keepAliveMs === 0) return;
-    this.#timer ??= this.#clock.setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#keepAliveMs === 0 || this.#beating) return;
+    this.#beating = true;
+    this.#clock.setTimeout(() => {
+      this.#beating = false;
       for (const beat of this.#beats) beat();
       if (this.#beats.size > 0) this.#arm();
     }, this.#keepAliveMs);
@@ -118,7 +119,7 @@ async function merge(
 /** The JSON messages of an event stream. */
 async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<JsonObject> {
   let text = "";
-  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();

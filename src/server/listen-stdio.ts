@@ -11,7 +11,6 @@ import { isForClient, missingTasksExtension, toRpcError } from "../task/errors.t
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { ListenHub, Sink, Subscription } from "./listen.ts";
-import type { RpcResponse } from "./sdk.ts";
 import { declaresTasks, envelopeCapabilities } from "./sdk.ts";
 
 /**
@@ -25,7 +24,7 @@ export class ListeningTransport implements Transport {
   /** Open subscriptions; one that is still being made has none yet. */
   readonly #subscriptions = new Map<RequestId, Subscription | undefined>();
 
-  onmessage?: (<T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void) | undefined;
+  onmessage?: Transport["onmessage"];
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
 
@@ -64,7 +63,7 @@ export class ListeningTransport implements Transport {
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if ("method" in message && message.method === "notifications/subscriptions/acknowledged") {
-      const id = (message.params?._meta as JsonObject | undefined)?.[SUBSCRIPTION_ID_META_KEY] as RequestId;
+      const id = (message.params?._meta)?.[SUBSCRIPTION_ID_META_KEY] as RequestId;
       const subscription = this.#subscriptions.get(id);
       if (subscription !== undefined) {
         const { notifications } = (message.params ?? {}) as { notifications?: unknown };
@@ -98,7 +97,7 @@ export class ListeningTransport implements Transport {
     } catch (error) {
       this.#subscriptions.delete(id);
       if (!isForClient(error)) this.#onError(error);
-      await this.#inner.send({ jsonrpc: "2.0", id, error: toRpcError(error) } as RpcResponse).catch(() => {});
+      await this.#inner.send({ jsonrpc: "2.0", id, error: toRpcError(error) }).catch(() => {});
     }
   }
 

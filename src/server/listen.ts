@@ -50,7 +50,7 @@ export class ListenHub {
     if (!Array.isArray(taskIds) || !taskIds.every((taskId) => typeof taskId === "string")) {
       throw new ProtocolError(RpcCode.invalidParams, "Invalid params: notifications.taskIds must be an array of strings");
     }
-    const unique = [...new Set(taskIds as string[])];
+    const unique = [...new Set(taskIds)];
     if (unique.length > taskIdsPerSubscription) {
       throw new ProtocolError(
         RpcCode.invalidParams,

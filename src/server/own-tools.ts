@@ -10,11 +10,11 @@ import { isJSONRPCErrorResponse, isJSONRPCRequest, isJSONRPCResultResponse } fro
 import type { Answer, Runner } from "../run/runner.ts";
 import type { Clock } from "../task/clock.ts";
 import { isForClient, toRpcError } from "../task/errors.ts";
-import type { JsonObject } from "../task/task.ts";
+import type { JsonObject, JsonRpcError } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { toCreateTaskResult } from "../wire/2026-07-28.ts";
 import type { HostTool } from "./host-tool.ts";
-import type { PrincipalOf, RpcResponse } from "./sdk.ts";
+import type { PrincipalOf } from "./sdk.ts";
 import { capabilitiesOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
 import { tap } from "./tap.ts";
 
@@ -36,7 +36,7 @@ const PLACEHOLDER: CallToolResult = { content: [], isError: true };
  */
 export function registerOwnTools(server: McpServer, options: OwnToolsOptions): void {
   const { tools, runner, clock, principalOf, serverInfo, onError } = options;
-  const replacements = new Map<RequestId, { result: JsonObject } | { error: object }>();
+  const replacements = new Map<RequestId, { result: JsonObject } | { error: JsonRpcError }>();
   const args = new Map<RequestId, unknown>();
 
   tap(server, (send) => ({
@@ -50,7 +50,7 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
         const replacement = replacements.get(message.id);
         if (replacement !== undefined) {
           replacements.delete(message.id);
-          return send({ jsonrpc: "2.0", id: message.id, ...replacement } as RpcResponse, sendOptions);
+          return send({ jsonrpc: "2.0", id: message.id, ...replacement }, sendOptions);
         }
       }
       return send(message, sendOptions);

@@ -25,7 +25,7 @@ export function memoized<Output>(schema: Schema<Output>, where: string): Schema<
       vendor: standard.vendor,
       jsonSchema: { input: once(jsonSchema.input), output: once(jsonSchema.output) },
     }),
-  } as Schema<Output>;
+  };
 }
 
 function once(convert: Converter): Converter {

@@ -3,7 +3,6 @@ import type {
   AuthInfo,
   ClientCapabilities,
   McpServer,
-  RequestId,
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
@@ -45,7 +44,7 @@ export function capabilitiesOf(
   const own = envelope?.[CLIENT_CAPABILITIES_META_KEY];
   if (isJsonObject(own)) return { capabilities: own, tasks: declaresTasks(own) };
   const legacy: ClientCapabilities = server.getClientCapabilities() ?? {};
-  return { capabilities: legacy as JsonObject, tasks: false };
+  return { capabilities: legacy, tasks: false };
 }
 
 /** A call as the runner takes it. */
@@ -111,9 +110,3 @@ export function serverInfoMeta(serverInfo: object | undefined): JsonObject {
 
 /** The principal a host sees in a request's authentication. */
 export type PrincipalOf = (authInfo: AuthInfo | undefined) => string | undefined;
-
-/** A JSON-RPC response. */
-export type RpcResponse = { jsonrpc: "2.0"; id: RequestId } & (
-  | { result: JsonObject }
-  | { error: { code: number; message: string; data?: unknown } }
-);

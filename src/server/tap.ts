@@ -2,10 +2,10 @@ import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions 
 
 /** What is looked at between an SDK server and its transport. Each function passes on what it does not keep. */
 export interface Tap {
-  onMessage(message: JSONRPCMessage, extra: MessageExtraInfo | undefined, pass: Deliver): void;
-  onSend(message: JSONRPCMessage, options: TransportSendOptions | undefined): Promise<void>;
+  readonly onMessage: (message: JSONRPCMessage, extra: MessageExtraInfo | undefined, pass: Deliver) => void;
+  readonly onSend: Send;
   /** The connection is gone; `pass` tells the server, which then aborts what it does. */
-  onClose?(pass: () => void): void;
+  readonly onClose?: (pass: () => void) => void;
 }
 
 /** Hands a message to the server. */

@@ -27,7 +27,7 @@ const contentSchemas = new WeakMap<JsonObject, z.ZodType>();
 function contentSchema(requestedSchema: JsonObject): z.ZodType {
   let schema = contentSchemas.get(requestedSchema);
   if (schema === undefined) {
-    schema = z.fromJSONSchema({ ...requestedSchema, additionalProperties: true } as never);
+    schema = z.fromJSONSchema({ ...requestedSchema, additionalProperties: true });
     contentSchemas.set(requestedSchema, schema);
   }
   return schema;
