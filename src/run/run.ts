@@ -14,13 +14,17 @@ import type { Question, ToRequestedSchema } from "./questions.ts";
 import { checkAskable } from "./questions.ts";
 import type { Slots } from "./slots.ts";
 
-/** A call of a tool, as its requestor made it. */
-export interface Call extends CallInfo {
-  readonly askable: Askable;
+/** The request that waits for a run's next answer. */
+export interface Waiting {
   /** Fires when the request is cancelled before it is answered. */
   readonly signal: AbortSignal | undefined;
   /** Sends `notifications/progress`, where the request asked for it. */
   readonly notifyProgress: ((done: number, total?: number, message?: string) => void) | undefined;
+}
+
+/** A call of a tool, as its requestor made it. */
+export interface Call extends CallInfo, Waiting {
+  readonly askable: Askable;
 }
 
 /** A tool's work. */
@@ -64,7 +68,11 @@ const QUEUED = "Waiting for a free slot";
 export class Run {
   readonly taskId = createId();
   readonly #env: RunEnvironment;
-  readonly #call: Call;
+  readonly principal: string | undefined;
+  readonly #arguments: JsonObject;
+  readonly #askable: Askable;
+  /** Whether this call may become a task at all. */
+  readonly #canBegin: boolean;
   readonly #policy: ResolvedPolicy;
   readonly #rules: ResultRules;
   /** Made when somebody looks at the signal: most runs of a hundred thousand never do. */
@@ -80,16 +88,17 @@ export class Run {
   #hasSlot = false;
   #takingSlot: Promise<void> | undefined;
   #onTurn: (() => void) | undefined;
+  /** The request that waits. It goes when it is answered: a task must not hold on to what served its request. */
+  #waiting: Waiting | undefined;
 
   constructor(env: RunEnvironment, call: Call, policy: ResolvedPolicy, rules: ResultRules) {
     this.#env = env;
-    this.#call = call;
+    this.principal = call.principal;
+    this.#arguments = call.arguments;
+    this.#askable = call.askable;
+    this.#canBegin = call.tasks && policy.mode !== "forbidden";
     this.#policy = policy;
     this.#rules = rules;
-  }
-
-  get principal(): string | undefined {
-    return this.#call.principal;
   }
 
   get tool(): string {
@@ -110,11 +119,6 @@ export class Run {
 
   get env(): RunEnvironment {
     return this.#env;
-  }
-
-  /** Whether this call may become a task at all. */
-  get #canBegin(): boolean {
-    return this.#call.tasks && this.#policy.mode !== "forbidden";
   }
 
   /** Runs the handler to its end. Never rejects. */
@@ -164,7 +168,9 @@ export class Run {
    * Waits until there is something to answer the caller with: the run's end, questions, or a task, which it becomes
    * at the latest after `inlineWithinMs`. When the caller goes away first, the run is aborted.
    */
-  async turn(signal: AbortSignal | undefined): Promise<Turn> {
+  async turn(waiting: Waiting): Promise<Turn> {
+    this.#waiting = waiting;
+    const { signal } = waiting;
     const { clock } = this.#env;
     const { inlineWithinMs } = this.#policy;
     const onAbort = () => this.abort(new AbortedError("The request was cancelled"));
@@ -198,6 +204,7 @@ export class Run {
       throw error;
     } finally {
       this.#onTurn = undefined;
+      this.#waiting = undefined;
       clock.clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     }
@@ -223,7 +230,7 @@ export class Run {
   }
 
   progress(done: number, total?: number, message?: string): void {
-    if (!this.#isTask) this.#call.notifyProgress?.(done, total, message);
+    if (!this.#isTask) this.#waiting?.notifyProgress?.(done, total, message);
     this.status(progressMessage(done, total, message));
   }
 
@@ -235,7 +242,7 @@ export class Run {
   /** Asks a question and waits for its answer, without a slot. */
   async ask<Output>(name: string, question: Question<Output>): Promise<Output> {
     if (this.#aborted !== undefined) throw this.#aborted;
-    checkAskable(question.request, this.#call.askable);
+    checkAskable(question.request, this.#askable);
     this.#keys += 1;
     const key = `${name}-${this.#keys}`;
     const answer = new Promise<JsonObject>((resolve, reject) => {
@@ -278,12 +285,13 @@ export class Run {
   }
 
   /** What the asker of an open question finds wrong with an answer. */
-  refine = async (key: string, answer: JsonObject): Promise<string | undefined> =>
-    this.#open?.get(key)?.question.refine?.(answer);
+  async refine(key: string, answer: JsonObject): Promise<string | undefined> {
+    return this.#open?.get(key)?.question.refine?.(answer);
+  }
 
   /** Answers a plain call's questions. Throws `InvalidAnswerError`, and then nothing is answered. */
   async answer(responses: JsonObject): Promise<void> {
-    this.#deliver(await checkedAnswers(this.openRequests, responses, this.refine));
+    this.#deliver(await checkedAnswers(this.openRequests, responses, (key, answer) => this.refine(key, answer)));
   }
 
   #deliver(answers: { readonly [key: string]: JsonObject }): void {
@@ -297,13 +305,12 @@ export class Run {
 
   async #create(): Promise<TaskRecord> {
     const { registry } = this.#env;
-    const { principal, askable, arguments: args } = this.#call;
     const record = await registry.create({
       taskId: this.taskId,
-      principal,
+      principal: this.principal,
       tool: this.#rules.tool,
-      arguments: args,
-      askable,
+      arguments: this.#arguments,
+      askable: this.#askable,
       statusMessage: this.#statusMessage,
       ttlMs: this.#policy.ttlMs,
       pollInterval: this.#policy.pollIntervalMs,

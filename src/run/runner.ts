@@ -107,8 +107,9 @@ export class Runner {
         throw error;
       }
     }
+    const answer = this.#turn(run, tool, call);
     void run.execute(tool.handler, input);
-    return this.#turn(run, tool, call);
+    return answer;
   }
 
   /** Goes on with a plain call that asked questions. Throws `InvalidRequestStateError` and `InvalidAnswerError`. */
@@ -126,7 +127,8 @@ export class Runner {
   async update(taskId: string, principal: string | undefined, responses: JsonObject): Promise<void> {
     await this.#options.registry.get(taskId, principal);
     checkBytes("The answers", JSON.stringify(responses), this.#options.answerBytes, "answerBytes");
-    await this.#options.registry.answer(taskId, responses, this.#runs.get(taskId)?.refine);
+    const run = this.#runs.get(taskId);
+    await this.#options.registry.answer(taskId, responses, async (key, answer) => run?.refine(key, answer));
   }
 
   /** Cancels a task. One that has ended stays as it is. */
@@ -175,7 +177,7 @@ export class Runner {
   }
 
   async #turn(run: Run, tool: Tool, call: Call): Promise<Answer> {
-    const turn = await run.turn(call.signal);
+    const turn = await run.turn(call);
     switch (turn.kind) {
       case "task":
         return turn;

@@ -66,6 +66,7 @@ export class Host {
   readonly #sdk: McpHttpHandler;
   readonly #handle: (request: Request, options?: { authInfo?: AuthInfo }) => Promise<Response>;
   readonly #connected = new Set<McpServer>();
+  readonly #stdio = new Set<StdioHandle>();
 
   constructor(options: HostOptions) {
     const { name, version, title, websiteUrl, setup } = options;
@@ -152,7 +153,9 @@ export class Host {
         void this.close().finally(resolve);
       };
     });
-    return { closed, close: () => handle.close() };
+    const connection = { closed, close: () => handle.close() };
+    this.#stdio.add(connection);
+    return connection;
   }
 
   /**
@@ -162,6 +165,10 @@ export class Host {
   async close(options?: CloseOptions): Promise<void> {
     await this.#tasks.close(options);
     await this.#sdk.close();
+    for (const connection of this.#stdio) {
+      this.#stdio.delete(connection);
+      await connection.close();
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,6 +6,7 @@ import { resolvePolicy } from "../run/policy.ts";
 import type { Tool } from "../run/runner.ts";
 import { Runner } from "../run/runner.ts";
 import type { TaskHandle } from "../run/task-handle.ts";
+import { HostClosedError, toRpcError } from "../task/errors.ts";
 import { adoptServer } from "./adopt.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { SdkFetch } from "./fast-path.ts";
@@ -45,6 +46,7 @@ export class Tasks {
   #serverInfo: object | undefined;
   #toolOf: (name: string) => Tool | undefined = () => undefined;
   #closing: Promise<void> | undefined;
+  #closed = false;
 
   constructor(given: TasksOptions) {
     const options = resolveOptions(given);
@@ -110,7 +112,7 @@ export class Tasks {
   /** `wrap` for a fetch function alone. */
   wrapFetch(fetch: SdkFetch): SdkFetch {
     const { options, dispatcher, hub } = this.parts;
-    return fastPath(fetch, {
+    const open = fastPath(fetch, {
       dispatcher,
       hub,
       streams: this.#streams,
@@ -119,6 +121,7 @@ export class Tasks {
       serverInfo: () => this.#serverInfo,
       onError: (error) => options.onError(error, {}),
     });
+    return async (request, handlerOptions) => (this.#closed ? closedResponse() : open(request, handlerOptions));
   }
 
   /** Puts listening to tasks on a transport, for `serveStdio(factory, { transport })`. */
@@ -153,8 +156,13 @@ export class Tasks {
     const { runner, registry, hub, options } = this.parts;
     await this.#started;
     await runner.close(graceMs);
+    this.#closed = true;
     hub.close();
     await registry.close();
     await options.store.close();
   }
+}
+
+function closedResponse(): Response {
+  return Response.json({ jsonrpc: "2.0", error: toRpcError(new HostClosedError()), id: null }, { status: 503 });
 }
