@@ -30,8 +30,8 @@ export interface ListenOptions {
 export class ListenHub {
   readonly #options: ListenOptions;
   readonly #open = new Set<Subscription>();
-  /** The JSON of the last announced state: every listener of a task is told the same. */
-  #told: { record: TaskRecord; json: string } | undefined;
+  /** The JSON of the last announced state: every listener of a task is told the same at the same time. */
+  #told: { record: TaskRecord; at: number; json: string } | undefined;
 
   constructor(options: ListenOptions) {
     this.#options = options;
@@ -75,9 +75,10 @@ export class ListenHub {
 
   /** A task as `notifications/tasks` has it, open at the end for its `_meta`. */
   #json(record: TaskRecord): string {
-    if (this.#told?.record !== record) {
-      const json = JSON.stringify(toDetailedTask(record, this.#options.clock.now())).slice(0, -1);
-      this.#told = { record, json };
+    // The poll hint grows with the task's age.
+    const at = this.#options.clock.now();
+    if (this.#told?.record !== record || this.#told.at !== at) {
+      this.#told = { record, at, json: JSON.stringify(toDetailedTask(record, at)).slice(0, -1) };
     }
     return this.#told.json;
   }
