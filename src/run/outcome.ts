@@ -77,7 +77,11 @@ async function toToolResult(value: unknown, rules: ResultRules): Promise<ToolRes
 
 function shape(value: unknown, rules: ResultRules): ToolResult {
   if (value === undefined || value === null) return { content: [] };
-  if (isJsonObject(value) && Array.isArray(value["content"])) return value as ToolResult;
+  if (isJsonObject(value) && Array.isArray(value["content"])) {
+    // What kind of result it is, is not the handler's to say: it would pass for a task.
+    const { resultType: _resultType, ...result } = value;
+    return result as ToolResult;
+  }
   if (rules.outputSchema !== undefined) {
     return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value };
   }

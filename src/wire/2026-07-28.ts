@@ -90,5 +90,5 @@ export function toCreateTaskResult(record: TaskRecord, now: number): Task & { re
 
 /** The result of the call that became the task, just as the call would have given it. */
 function toResult(result: ToolResult): ToolResult & JsonObject {
-  return { resultType: "complete", ...result };
+  return { ...result, resultType: "complete" };
 }
