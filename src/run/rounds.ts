@@ -38,6 +38,11 @@ export class Rounds {
     return this.#waiting.size;
   }
 
+  /** Whether this is the key of a run that waits. */
+  has(requestState: string): boolean {
+    return this.#waiting.has(requestState);
+  }
+
   /** Puts a run aside and gives the `requestState` that brings it back. Throws `QuotaExceededError`. */
   wait(run: Run, tool: string, args: JsonObject): string {
     if (this.#waiting.size >= this.#options.limit) {
@@ -53,12 +58,13 @@ export class Rounds {
    * under the same key. Throws `InvalidRequestStateError` unless caller, tool and arguments are those of the call.
    */
   async take(
-    requestState: string,
+    requestState: unknown,
     call: { principal: string | undefined; tool: string; arguments: JsonObject },
     answer: (run: Run) => Promise<void>,
   ): Promise<Run> {
-    const round = this.#waiting.get(requestState);
+    const round = typeof requestState === "string" ? this.#waiting.get(requestState) : undefined;
     if (
+      typeof requestState !== "string" ||
       round === undefined ||
       round.run.principal !== call.principal ||
       round.tool !== call.tool ||

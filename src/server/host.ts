@@ -178,9 +178,16 @@ export class Host {
   async #makeServer(ctx: McpRequestContext): Promise<McpServer> {
     const { instructions, serverOptions, setup } = this.#options;
     const { options, runner, dispatcher } = this.#tasks.parts;
+    const verify = serverOptions?.requestState?.verify;
     const server = new McpServer(this.#serverInfo, {
       ...(instructions !== undefined && { instructions }),
       ...serverOptions,
+      ...(verify !== undefined && {
+        // The verifier of the author's own tools knows nothing of the rounds of the host's.
+        requestState: {
+          verify: (state, serverContext) => (runner.isWaiting(state) ? state : verify(state, serverContext)),
+        },
+      }),
       capabilities: { tools: { listChanged: true }, ...serverOptions?.capabilities },
     });
     registerTaskMethods(server, dispatcher, options.principalOf);

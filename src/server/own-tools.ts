@@ -72,7 +72,7 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
       }),
     });
     const requestState: unknown = mcpReq.requestState();
-    if (typeof requestState !== "string") return runner.call(tool, input, call);
+    if (requestState === undefined) return runner.call(tool, input, call);
     const dropped = (mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]);
     return runner.resume(tool, requestState, { ...mcpReq.inputResponses, ...Object.fromEntries(dropped) }, call);
   };
