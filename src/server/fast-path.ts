@@ -40,28 +40,28 @@ interface PlainRequest {
 export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
   const { bodyBytes } = options;
   return async (request, handlerOptions) => {
-    const { headers } = request;
-    if (
-      request.method !== "POST" ||
-      !METHODS.has(headers.get("mcp-method")) ||
-      headers.get("mcp-protocol-version") !== REVISION ||
-      !isJsonContentType(headers.get("content-type"))
-    ) {
-      return sdk(request, handlerOptions);
-    }
+    const { headers, method } = request;
+    if (method !== "POST" || !isJsonContentType(headers.get("content-type"))) return sdk(request, handlerOptions);
+    // The body is read here once and for all: the SDK would copy it first.
     let body: unknown = handlerOptions?.parsedBody;
     if (body === undefined) {
-      const read = await readBody(request, bodyBytes);
-      if (read === undefined) return tooLarge(bodyBytes);
+      let text: string | undefined;
       try {
-        body = JSON.parse(read);
+        text = await readBody(request, bodyBytes);
       } catch {
-        const { method, url, signal } = request;
-        return sdk(new Request(url, { method, headers, body: read, signal }), handlerOptions);
+        return refusal(400, RpcCode.parseError, "Parse error: the request body could not be read");
+      }
+      if (text === undefined) {
+        return refusal(413, -32000, `Payload Too Large: Request body must not exceed ${bodyBytes} bytes`);
+      }
+      try {
+        body = JSON.parse(text);
+      } catch {
+        return sdk(new Request(request.url, { method, headers, body: text, signal: request.signal }), handlerOptions);
       }
     }
-    const plain = plainRequest(body, headers);
     const toSdk = () => sdk(request, { ...handlerOptions, parsedBody: body });
+    const plain = plainRequest(body, headers);
     if (plain === undefined) return toSdk();
     return plain.method === "subscriptions/listen"
       ? listen(plain, request, handlerOptions?.authInfo, toSdk, sdk, options)
@@ -124,10 +124,11 @@ async function listen(
 
 /** The request, when there is nothing about it that the SDK could have a word to say on. */
 function plainRequest(body: unknown, headers: Headers): PlainRequest | undefined {
-  if (!isJsonObject(body)) return undefined;
+  const named = headers.get("mcp-method");
+  if (!METHODS.has(named) || headers.get("mcp-protocol-version") !== REVISION || !isJsonObject(body)) return undefined;
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== "2.0" || !(typeof id === "string" || Number.isSafeInteger(id))) return undefined;
-  if (typeof method !== "string" || method !== headers.get("mcp-method") || !isJsonObject(params)) return undefined;
+  if (typeof method !== "string" || method !== named || !isJsonObject(params)) return undefined;
   const capabilities = plainCapabilities(params["_meta"]);
   if (capabilities === undefined || "requestState" in params) return undefined;
   if (method !== "subscriptions/listen") {
@@ -175,9 +176,9 @@ async function readBody(request: Request, limit: number): Promise<string | undef
   return read.tooLarge ? undefined : read.text;
 }
 
-function tooLarge(limit: number): Response {
-  const message = `Payload Too Large: Request body must not exceed ${limit} bytes`;
-  return json(413, { jsonrpc: "2.0", error: { code: -32000, message }, id: null });
+/** Refuses a request of which nothing can be told, in the SDK's words. */
+function refusal(status: number, code: number, message: string): Response {
+  return json(status, { jsonrpc: "2.0", error: { code, message }, id: null });
 }
 
 function errorResponse(id: RequestId, error: unknown, onError: (error: unknown) => void): Response {

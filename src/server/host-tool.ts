@@ -67,6 +67,8 @@ export function defineTool(
 ): HostTool {
   const where = `host.tool("${name}")`;
   if (typeof name !== "string" || name === "") throw new TypeError("host.tool(name, …) takes a name that is not empty.");
+  // The SDK keeps its tools in a plain object, where these names are taken: every request would fail.
+  if (name in Object.prototype) throw new TypeError(`${where}: the MCP SDK cannot hold a tool of this name.`);
   if (typeof work !== "function" && !isLogic(work)) {
     throw new TypeError(`${where} takes a function, or XState actor logic such as a machine, as its third argument.`);
   }

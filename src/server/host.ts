@@ -207,8 +207,10 @@ export class Host {
   /** The tools that a request can be about: of a call, the one it names. */
   #toolsFor({ requestInfo }: McpRequestContext): Iterable<HostTool> {
     const method = requestInfo?.headers.get("mcp-method") ?? "tools/list";
-    if (method === "tools/list") return this.#tools.values();
-    const tool = method === "tools/call" ? this.#tools.get(requestInfo?.headers.get("mcp-name") ?? "") : undefined;
+    const name = requestInfo?.headers.get("mcp-name") ?? "";
+    // A name that a header cannot carry comes in Base64, which is the SDK's to decode.
+    if (method === "tools/list" || name.startsWith("=?base64?")) return this.#tools.values();
+    const tool = method === "tools/call" ? this.#tools.get(name) : undefined;
     return tool === undefined ? [] : [tool];
   }
 
