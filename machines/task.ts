@@ -19,6 +19,16 @@ const NONE: Record<string, never> = Object.freeze({});
 
 type Args = { context: TaskRecord; event: TaskEvent };
 
+/** The questions of an event whose keys this task never used before: a key that was answered is not opened again. */
+function newQuestions({ context, event }: Args): InputRequests {
+  if (event.type !== "task.ask") return NONE;
+  return Object.fromEntries(
+    Object.entries(event.inputRequests).filter(
+      ([key]) => !Object.hasOwn(context.inputRequests, key) && !Object.hasOwn(context.inputResponses, key),
+    ),
+  );
+}
+
 /** What is left open by an answer. */
 function stillOpen({ context, event }: Args): InputRequests {
   const answers = event.type === "task.answer" ? event.inputResponses : NONE;
@@ -34,6 +44,15 @@ function newAnswers({ context, event }: Args): InputResponses {
   );
 }
 
+/** What can happen to a task as long as it has not ended: on the whole machine, it could happen to an ended one too. */
+const ANY_TIME = {
+  "task.status": { guard: "isNews", actions: "status" },
+  "task.extend": { guard: "isLater", actions: "extend" },
+  "task.complete": { target: "completed", actions: "end" },
+  "task.fail": { target: "failed", actions: "end" },
+  "task.cancel": { target: "cancelled", actions: "end" },
+} as const;
+
 /**
  * The life of a hosted task: `working` and `input_required` in turn, until it is `completed`, `failed` or `cancelled`.
  * Its context is the task's record. It reads no clock and does nothing by itself: what happens comes as events, and
@@ -47,6 +66,11 @@ export const taskMachine = setup({
   },
   guards: {
     isNews: ({ context, event }) => event.type === "task.status" && event.message !== context.statusMessage,
+    asksSomethingNew: (args) => Object.keys(newQuestions(args)).length > 0,
+    isLater: ({ context, event }) =>
+      event.type === "task.extend" &&
+      context.ttlMs !== null &&
+      (event.ttlMs === null || event.ttlMs > context.ttlMs),
     closesAQuestion: (args) => Object.keys(stillOpen(args)).length < Object.keys(args.context.inputRequests).length,
     closesLastQuestion: (args) => Object.keys(stillOpen(args)).length === 0,
   },
@@ -54,15 +78,11 @@ export const taskMachine = setup({
     status: assign(({ event }) =>
       event.type === "task.status" ? { statusMessage: event.message, lastUpdatedAt: event.at } : {},
     ),
-    ask: assign(({ context, event }) =>
-      event.type === "task.ask"
-        ? {
-            status: "input_required" as const,
-            inputRequests: { ...context.inputRequests, ...event.inputRequests },
-            lastUpdatedAt: event.at,
-          }
-        : {},
-    ),
+    ask: assign((args) => ({
+      status: "input_required" as const,
+      inputRequests: { ...args.context.inputRequests, ...newQuestions(args) },
+      lastUpdatedAt: args.event.at,
+    })),
     close: assign((args) => ({
       inputRequests: stillOpen(args),
       inputResponses: { ...args.context.inputResponses, ...newAnswers(args) },
@@ -96,22 +116,17 @@ export const taskMachine = setup({
   id: "task",
   context: ({ input }) => input,
   initial: "working",
-  on: {
-    "task.status": { guard: "isNews", actions: "status" },
-    "task.extend": { actions: "extend" },
-    "task.complete": { target: ".completed", actions: "end" },
-    "task.fail": { target: ".failed", actions: "end" },
-    "task.cancel": { target: ".cancelled", actions: "end" },
-  },
   states: {
     working: {
       on: {
-        "task.ask": { target: "input_required", actions: "ask" },
+        ...ANY_TIME,
+        "task.ask": { guard: "asksSomethingNew", target: "input_required", actions: "ask" },
       },
     },
     input_required: {
       on: {
-        "task.ask": { actions: "ask" },
+        ...ANY_TIME,
+        "task.ask": { guard: "asksSomethingNew", actions: "ask" },
         "task.answer": [
           { guard: "closesLastQuestion", target: "working", actions: ["close", "resume"] },
           { guard: "closesAQuestion", actions: "close" },
