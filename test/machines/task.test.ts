@@ -51,7 +51,7 @@ const LEGAL: Record<string, readonly TaskEvent["type"][]> = {
 };
 
 describe("the task machine", () => {
-  const adjacency: { [state: string]: AdjacencyValue<Snapshot, TaskEvent> } = getAdjacencyMap(taskMachine, model);
+  const adjacency = getAdjacencyMap(taskMachine, model) as Record<string, AdjacencyValue<Snapshot, TaskEvent>>;
   const vertices = Object.values(adjacency);
 
   it("reaches every state, and no other", () => {
