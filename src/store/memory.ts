@@ -21,6 +21,11 @@ interface Entry {
   readonly taskId: string;
 }
 
+const byTime = (a: Entry, b: Entry): number => a.at - b.at;
+
+/** How many entries the schedule may hold in vain, beside one for each row. */
+const SPARE_ENTRIES = 64;
+
 /** A store that holds tasks in this process's memory and loses them with it. */
 export function memory(options: MemoryStoreOptions = {}): TaskStore {
   const { tombstones = 100_000 } = options;
@@ -36,8 +41,8 @@ class MemoryStore implements TaskStore {
   /** In the order they were made, which is the order they give way in. */
   readonly #tombstones = new Set<string>();
   readonly #maxTombstones: number;
-  /** Entries that time has overtaken are put right when their turn comes. */
-  readonly #schedule = new TinyQueue<Entry>([], (a, b) => a.at - b.at);
+  /** Entries that time has overtaken are put right when their turn comes, or when they are the greater part. */
+  #schedule = new TinyQueue<Entry>([], byTime);
 
   constructor(maxTombstones: number) {
     this.#maxTombstones = maxTombstones;
@@ -64,9 +69,14 @@ class MemoryStore implements TaskStore {
   async put(task: StoredTask): Promise<void> {
     const row = this.#rows.get(task.taskId);
     if (row === undefined) return;
-    if (isTombstone(task) && !isTombstone(row.task)) this.#bury(row.task);
+    if (isTombstone(task)) {
+      if (!isTombstone(row.task)) this.#bury(row.task);
+    } else if (isTombstone(row.task)) {
+      return;
+    }
     row.task = task;
-    this.#plan(row);
+    if (this.#rows.has(task.taskId)) this.#plan(row);
+    this.#trim();
   }
 
   async delete(taskId: string): Promise<void> {
@@ -74,30 +84,24 @@ class MemoryStore implements TaskStore {
     if (row === undefined) return;
     this.#rows.delete(taskId);
     if (!this.#tombstones.delete(taskId)) this.#count(row.task.principal, -1);
+    this.#trim();
   }
 
   async due(at: number, limit: number): Promise<StoredTask[]> {
-    const due: StoredTask[] = [];
     const rows: Row[] = [];
-    for (let next = this.#schedule.peek(); next !== undefined && next.at <= at; next = this.#schedule.peek()) {
-      if (due.length === limit) break;
+    while (rows.length < limit) {
+      const row = this.#first();
+      if (row?.scheduledAt === undefined || row.scheduledAt > at) break;
       this.#schedule.pop();
-      const row = this.#rows.get(next.taskId);
-      if (row?.scheduledAt !== next.at) continue;
       row.scheduledAt = undefined;
-      if (row.task.dueAt !== null && row.task.dueAt <= at) {
-        due.push(row.task);
-        rows.push(row);
-      } else {
-        this.#plan(row);
-      }
+      rows.push(row);
     }
     for (const row of rows) this.#plan(row);
-    return due;
+    return rows.map(({ task }) => task);
   }
 
   async nextDue(): Promise<number | undefined> {
-    return this.#schedule.peek()?.at;
+    return this.#first()?.scheduledAt;
   }
 
   async count(): Promise<number> {
@@ -106,11 +110,35 @@ class MemoryStore implements TaskStore {
 
   async close(): Promise<void> {}
 
+  /** The row that is due first, its entry on top of the schedule. */
+  #first(): Row | undefined {
+    for (let entry = this.#schedule.peek(); entry !== undefined; entry = this.#schedule.peek()) {
+      const row = this.#rows.get(entry.taskId);
+      if (row?.scheduledAt === entry.at && row.task.dueAt === entry.at) return row;
+      this.#schedule.pop();
+      if (row?.scheduledAt !== entry.at) continue;
+      row.scheduledAt = undefined;
+      this.#plan(row);
+    }
+    return undefined;
+  }
+
   #plan(row: Row): void {
     const { dueAt, taskId } = row.task;
     if (dueAt === null || (row.scheduledAt !== undefined && row.scheduledAt <= dueAt)) return;
     row.scheduledAt = dueAt;
     this.#schedule.push({ at: dueAt, taskId });
+  }
+
+  /** Rids the schedule of entries in vain, once they are many: a busy store would hold them until their time comes. */
+  #trim(): void {
+    if (this.#schedule.length <= 2 * this.#rows.size + SPARE_ENTRIES) return;
+    const entries: Entry[] = [];
+    for (const [taskId, row] of this.#rows) {
+      row.scheduledAt = row.task.dueAt ?? undefined;
+      if (row.scheduledAt !== undefined) entries.push({ at: row.scheduledAt, taskId });
+    }
+    this.#schedule = new TinyQueue(entries, byTime);
   }
 
   #bury(task: TaskRecord): void {

@@ -20,7 +20,10 @@ export interface TaskStore {
   create(record: TaskRecord, quota: Quota): Promise<void>;
   /** The task, or its tombstone, or `undefined`. */
   get(taskId: string): Promise<StoredTask | undefined>;
-  /** Puts a newer state in the place of a task that is there; one that is not there stays away. */
+  /**
+   * Puts a newer state in the place of a task that is there. One that is not there stays away, and a tombstone gives
+   * way to a tombstone only: a write that comes late brings nothing back.
+   */
   put(task: StoredTask): Promise<void>;
   /** Removes a task or a tombstone; one that is not there is no error. */
   delete(taskId: string): Promise<void>;
