@@ -4,6 +4,7 @@ import { createHost, serve } from "../../src/mod.ts";
 import { FakeClock } from "./clock.ts";
 import type { Variation } from "./rpc.ts";
 import { Rpc } from "./rpc.ts";
+import { patiently } from "./until.ts";
 
 /** What a host told `onError`. */
 export interface Reported {
@@ -51,10 +52,18 @@ export function withHost(given: HostingOptions, test: (hosting: Hosting) => Prom
     const served = await serve(host, { port: 0 });
     try {
       const { client = {} } = given;
-      await test({ host, clock, served, reported, rpc: new Rpc(served.url, client), direct: new Rpc(host, client) });
+      const rpc = new Rpc(served.url, client);
+      await patiently(() => test({ host, clock, served, reported, rpc, direct: new Rpc(host, client) }));
     } finally {
       await served.close();
     }
     assert.deepEqual(reported, [], "the host had nothing to report");
   };
+}
+
+/** Takes out what a host reported, each as the tool's name (or a dash) and what went wrong. */
+export function takeReports(reported: Reported[]): string[] {
+  return reported.splice(0).map(({ error, about }) => {
+    return `${about.tool ?? "-"}: ${error instanceof Error ? error.message : String(error)}`;
+  });
 }

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 
 /** How long a condition may take to come true, in milliseconds of the machine's time. */
 const PATIENCE_MS = 20_000;
@@ -12,6 +12,19 @@ export async function until(condition: () => boolean, what: string): Promise<voi
   while (!condition()) {
     if (Date.now() > givenUpAt) throw new Error(`Waited in vain for ${what}.`);
     await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Does what `work` does, and rejects when that takes more than 20 s, so that a test which hangs says so. */
+export async function patiently<Result>(work: () => Promise<Result>): Promise<Result> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const tooLong = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`Hung for ${PATIENCE_MS} ms.`)), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([work(), tooLong]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
