@@ -8,7 +8,13 @@ import type { Dispatcher } from "./dispatcher.ts";
 import type { EventStreams } from "./listen-http.ts";
 import type { ListenHub } from "./listen.ts";
 import type { PrincipalOf } from "./sdk.ts";
-import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, declaresTasks, serverInfoMeta } from "./sdk.ts";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+  declaresTasks,
+  envelopeCapabilities,
+  serverInfoMeta,
+} from "./sdk.ts";
 
 /** The SDK's handler of HTTP requests. */
 export type SdkFetch = (request: Request, options?: McpHandlerRequestOptions) => Promise<Response>;
@@ -60,12 +66,13 @@ export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
         return sdk(new Request(request.url, { method, headers, body: text, signal: request.signal }), handlerOptions);
       }
     }
-    const toSdk = () => sdk(request, { ...handlerOptions, parsedBody: body });
     const plain = plainRequest(body, headers);
-    if (plain === undefined) return toSdk();
-    return plain.method === "subscriptions/listen"
-      ? listen(plain, request, handlerOptions?.authInfo, toSdk, sdk, options)
-      : answer(plain, handlerOptions?.authInfo, options);
+    if (plain !== undefined && plain.method !== "subscriptions/listen") {
+      return answer(plain, handlerOptions?.authInfo, options);
+    }
+    const listening = taskListening(body, headers);
+    if (listening === undefined) return sdk(request, { ...handlerOptions, parsedBody: body });
+    return listen({ ...listening, isPlain: plain !== undefined }, request, handlerOptions?.authInfo, sdk, options);
   };
 }
 
@@ -93,33 +100,52 @@ async function answer(
   }
 }
 
+/** A request to listen to tasks. */
+interface TaskListening {
+  readonly message: JsonObject;
+  readonly taskIds: unknown;
+  /** The rest of the filter. */
+  readonly others: JsonObject;
+  readonly tasks: boolean;
+}
+
 async function listen(
-  { id, params, tasks }: PlainRequest,
+  { message, taskIds, others, tasks, isPlain }: TaskListening & { isPlain: boolean },
   request: Request,
   authInfo: AuthInfo | undefined,
-  toSdk: () => Promise<Response>,
   sdk: SdkFetch,
   { hub, streams, principalOf, onError }: FastPathOptions,
 ): Promise<Response> {
-  const { notifications } = params;
-  if (!isJsonObject(notifications) || !("taskIds" in notifications)) return toSdk();
+  const id = message["id"] as RequestId;
+  let inner: Response | undefined;
   try {
-    if (!tasks) throw missingTasksExtension();
-    const { taskIds, ...others } = notifications;
-    const subscription = await hub.subscribe(id, taskIds, principalOf(authInfo));
-    let inner: Response | undefined;
-    if (Object.keys(others).length > 0) {
-      const message = { jsonrpc: "2.0", id, method: "subscriptions/listen", params: { ...params, notifications: others } };
-      inner = await sdk(request, { parsedBody: message, ...(authInfo !== undefined && { authInfo }) });
-      if (inner.headers.get("content-type") !== "text/event-stream") {
-        subscription.drop();
-        return inner;
-      }
+    if (isPlain && !tasks) throw missingTasksExtension();
+    // The SDK has its say on what is unusual, and serves the rest of the filter.
+    if (!isPlain || Object.keys(others).length > 0) {
+      const parsedBody = { ...message, params: { ...(message["params"] as JsonObject), notifications: others } };
+      inner = await sdk(request, { parsedBody, ...(authInfo !== undefined && { authInfo }) });
+      if (inner.headers.get("content-type") !== "text/event-stream") return inner;
     }
-    return streams.respond(subscription, request.signal, inner);
+    if (!tasks) throw missingTasksExtension();
+    return streams.respond(await hub.subscribe(id, taskIds, principalOf(authInfo)), request.signal, inner);
   } catch (error) {
+    await inner?.body?.cancel();
     return errorResponse(id, error, onError);
   }
+}
+
+/** The request, when it asks to listen to tasks and says so in body and headers alike. */
+function taskListening(body: unknown, headers: Headers): TaskListening | undefined {
+  if (!isJsonObject(body)) return undefined;
+  const { method, params } = body;
+  if (method !== "subscriptions/listen" || headers.get("mcp-method") !== method || !isJsonObject(params)) return undefined;
+  if (headers.get("mcp-protocol-version") !== REVISION) return undefined;
+  const { notifications, _meta: meta } = params;
+  if (!isJsonObject(notifications) || !("taskIds" in notifications)) return undefined;
+  const capabilities = envelopeCapabilities(meta);
+  if (capabilities === undefined) return undefined;
+  const { taskIds, ...others } = notifications;
+  return { message: body, taskIds, others, tasks: declaresTasks(capabilities) };
 }
 
 /** The request, when there is nothing about it that the SDK could have a word to say on. */
