@@ -23,11 +23,11 @@ export class EventStreams {
 
   /** Answers a `subscriptions/listen` with an event stream; `inner` is the SDK's stream for the rest of the filter. */
   respond(subscription: Subscription, signal: AbortSignal, inner: Response | undefined): Response {
-    const innerReader = inner?.body === null || inner === undefined ? undefined : events(inner.body);
+    const innerReader = inner?.body?.pipeThrough(new TextDecoderStream()).getReader();
     const leave = () => {
       this.#beats.delete(beat);
       signal.removeEventListener("abort", onAbort);
-      void innerReader?.return(undefined);
+      innerReader?.cancel().catch(() => {});
     };
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
     const sink: Sink = {
@@ -95,13 +95,13 @@ export class EventStreams {
 
 /** Brings the SDK's notifications into a subscription: its acknowledgement first, then each as it comes. */
 async function merge(
-  inner: AsyncGenerator<JsonObject>,
+  inner: TextReader,
   subscription: Subscription,
   sink: Sink,
 ): Promise<void> {
   let started = false;
   try {
-    for await (const message of inner) {
+    for await (const message of events(inner)) {
       const params = isJsonObject(message["params"]) ? message["params"] : {};
       if (!started) {
         started = true;
@@ -116,23 +116,23 @@ async function merge(
   }
 }
 
+/** What reads the text of a stream. */
+interface TextReader {
+  read(): Promise<{ done: boolean; value?: string | undefined }>;
+}
+
 /** The JSON messages of an event stream. */
-async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<JsonObject> {
+async function* events(reader: TextReader): AsyncGenerator<JsonObject> {
   let text = "";
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      text += value;
-      const frames = text.split("\n\n");
-      text = frames.pop() ?? "";
-      for (const frame of frames) {
-        const data = frame.split("\n").filter((line) => line.startsWith("data: "));
-        if (data.length > 0) yield JSON.parse(data.map((line) => line.slice(6)).join("\n")) as JsonObject;
-      }
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value ?? "";
+    const frames = text.split("\n\n");
+    text = frames.pop() ?? "";
+    for (const frame of frames) {
+      const data = frame.split("\n").filter((line) => line.startsWith("data: "));
+      if (data.length > 0) yield JSON.parse(data.map((line) => line.slice(6)).join("\n")) as JsonObject;
     }
-  } finally {
-    await reader.cancel().catch(() => {});
   }
 }
