@@ -2,7 +2,7 @@ import type { RequestId } from "@modelcontextprotocol/server";
 import { SUBSCRIPTION_ID_META_KEY } from "@modelcontextprotocol/server";
 import type { Registry } from "../registry/registry.ts";
 import type { Clock } from "../task/clock.ts";
-import { ProtocolError, RpcCode } from "../task/errors.ts";
+import { ProtocolError, RpcCode, TaskExpiredError, TaskNotFoundError } from "../task/errors.ts";
 import type { JsonObject, TaskRecord } from "../task/task.ts";
 import { isTerminal } from "../task/task.ts";
 import { toDetailedTask } from "../wire/2026-07-28.ts";
@@ -64,7 +64,12 @@ export class ListenHub {
       onEnd: () => this.#open.delete(subscription),
     });
     this.#open.add(subscription);
-    await Promise.all(unique.map((taskId) => subscription.watch(registry, taskId, principal)));
+    try {
+      await Promise.all(unique.map((taskId) => subscription.watch(registry, taskId, principal)));
+    } catch (error) {
+      subscription.drop();
+      throw error;
+    }
     return subscription;
   }
 
@@ -124,7 +129,7 @@ export class Subscription {
     return this.#ended;
   }
 
-  /** Watches a task, unless the principal may not see it. */
+  /** Watches a task, unless the principal may not see it. Rejects when that cannot be found out. */
   async watch(registry: Registry, taskId: string, principal: string | undefined): Promise<void> {
     // Watching comes before looking, so that no change falls between the two.
     const unwatch = registry.watch(taskId, (record) => this.#onRecord(record));
@@ -135,9 +140,10 @@ export class Subscription {
         this.#unwatch.set(taskId, unwatch);
         if (this.#latest?.has(taskId) === false) this.#latest.set(taskId, record);
       }
-    } catch {
+    } catch (error) {
       unwatch();
       this.#latest?.delete(taskId);
+      if (!(error instanceof TaskNotFoundError || error instanceof TaskExpiredError)) throw error;
     }
   }
 
@@ -186,11 +192,16 @@ export class Subscription {
     this.flush();
   }
 
-  /** Ends the subscription with its result (MCP, "Graceful Closure"). */
+  /**
+   * Ends the subscription with its result (MCP, "Graceful Closure"). What still waits goes first, even to a slow
+   * reader: it is the last there is to tell, and bounded.
+   */
   end(): void {
     if (this.#ended) return;
     const sink = this.#sink;
+    const waiting = [...this.#waiting.values()];
     this.drop();
+    for (const json of waiting) sink?.write(json());
     sink?.write(
       JSON.stringify({
         jsonrpc: "2.0",
