@@ -38,11 +38,6 @@ export class Rounds {
     return this.#waiting.size;
   }
 
-  /** Whether this is the key of a run that waits. */
-  has(requestState: string): boolean {
-    return this.#waiting.has(requestState);
-  }
-
   /** Puts a run aside and gives the `requestState` that brings it back. Throws `QuotaExceededError`. */
   wait(run: Run, tool: string, args: JsonObject): string {
     if (this.#waiting.size >= this.#options.limit) {

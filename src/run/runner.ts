@@ -112,11 +112,6 @@ export class Runner {
     return answer;
   }
 
-  /** Whether a `requestState` is of a plain call that waits here. */
-  isWaiting(requestState: string): boolean {
-    return this.#rounds.has(requestState);
-  }
-
   /** Goes on with a plain call that asked questions. Throws `InvalidRequestStateError` and `InvalidAnswerError`. */
   async resume(tool: Tool, requestState: unknown, responses: JsonObject, call: Call): Promise<Answer> {
     if (this.#closed) throw new HostClosedError();

@@ -52,6 +52,8 @@ class AdoptedConnection implements Tap {
   readonly #reports = new Map<RequestId, (message: JSONRPCMessage) => Promise<void>>();
   /** The calls that are not answered yet, by the client's id. */
   readonly #unanswered = new Map<RequestId, AbortController>();
+  /** The calls that the SDK works on, tasks that wait between two rounds among them. */
+  #driven = 0;
   #closeLater: (() => void) | undefined;
 
   constructor(server: McpServer | Server, send: Send, options: AdoptOptions) {
@@ -91,7 +93,7 @@ class AdoptedConnection implements Tap {
   onClose = (pass: () => void): void => {
     for (const call of this.#unanswered.values()) call.abort();
     // The SDK aborts its handlers when it hears of the end: work that became a task goes on first.
-    if (this.#exchanges.size === 0) pass();
+    if (this.#driven === 0) pass();
     else this.#closeLater = pass;
   };
 
@@ -167,19 +169,25 @@ class AdoptedConnection implements Tap {
     task: TaskContext,
   ): Promise<RawResult> {
     let params = message.params ?? {};
-    for (;;) {
-      const response = await this.#exchange({ ...message, params }, extra, pass, task);
-      if ("error" in response) {
-        const { code, message: text, data } = response.error;
-        throw new ProtocolError(code, text, data);
+    this.#driven += 1;
+    try {
+      for (;;) {
+        const response = await this.#exchange({ ...message, params }, extra, pass, task);
+        if ("error" in response) {
+          const { code, message: text, data } = response.error;
+          throw new ProtocolError(code, text, data);
+        }
+        const { result } = response;
+        // Before there is a task, the client goes through the round itself.
+        if (result["resultType"] !== "input_required" || !task.isTask) return new RawResult(result as ToolResult);
+        const questions = isJsonObject(result["inputRequests"]) ? result["inputRequests"] : {};
+        const inputResponses = await task.ask(questions as Record<string, InputRequest>);
+        const { requestState } = result;
+        params = { ...message.params, inputResponses, ...(requestState !== undefined && { requestState }) };
       }
-      const { result } = response;
-      // Before there is a task, the client goes through the round itself.
-      if (result["resultType"] !== "input_required" || !task.isTask) return new RawResult(result as ToolResult);
-      const questions = isJsonObject(result["inputRequests"]) ? result["inputRequests"] : {};
-      const inputResponses = await task.ask(questions as Record<string, InputRequest>);
-      const { requestState } = result;
-      params = { ...message.params, inputResponses, ...(requestState !== undefined && { requestState }) };
+    } finally {
+      this.#driven -= 1;
+      if (this.#driven === 0) this.#closeLater?.();
     }
   }
 
@@ -218,7 +226,6 @@ class AdoptedConnection implements Tap {
       signal.removeEventListener("abort", onAbort);
       this.#reports.delete(id);
       this.#options.contexts.delete(id);
-      if (this.#exchanges.size === 0) this.#closeLater?.();
     }
   }
 

@@ -178,16 +178,9 @@ export class Host {
   async #makeServer(ctx: McpRequestContext): Promise<McpServer> {
     const { instructions, serverOptions, setup } = this.#options;
     const { options, runner, dispatcher } = this.#tasks.parts;
-    const verify = serverOptions?.requestState?.verify;
     const server = new McpServer(this.#serverInfo, {
       ...(instructions !== undefined && { instructions }),
       ...serverOptions,
-      ...(verify !== undefined && {
-        // The verifier of the author's own tools knows nothing of the rounds of the host's.
-        requestState: {
-          verify: (state, serverContext) => (runner.isWaiting(state) ? state : verify(state, serverContext)),
-        },
-      }),
       capabilities: { tools: { listChanged: true }, ...serverOptions?.capabilities },
     });
     registerTaskMethods(server, dispatcher, options.principalOf);
@@ -205,11 +198,11 @@ export class Host {
   }
 
   /** The tools that a request can be about: of a call, the one it names. */
-  #toolsFor({ requestInfo }: McpRequestContext): Iterable<HostTool> {
+  #toolsFor({ requestInfo }: McpRequestContext): HostTool[] {
     const method = requestInfo?.headers.get("mcp-method") ?? "tools/list";
     const name = requestInfo?.headers.get("mcp-name") ?? "";
     // A name that a header cannot carry comes in Base64, which is the SDK's to decode.
-    if (method === "tools/list" || name.startsWith("=?base64?")) return this.#tools.values();
+    if (method === "tools/list" || name.startsWith("=?base64?")) return [...this.#tools.values()];
     const tool = method === "tools/call" ? this.#tools.get(name) : undefined;
     return tool === undefined ? [] : [tool];
   }

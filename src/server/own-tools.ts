@@ -1,6 +1,7 @@
 import type {
   CallToolResult,
   InputRequiredResult,
+  JSONRPCRequest,
   McpServer,
   RequestId,
   ServerContext,
@@ -19,12 +20,18 @@ import { capabilitiesOf, makeCall, progressNotifier, serverInfoMeta } from "./sd
 import { tap } from "./tap.ts";
 
 export interface OwnToolsOptions {
-  readonly tools: Iterable<HostTool>;
+  readonly tools: readonly HostTool[];
   readonly runner: Runner;
   readonly clock: Clock;
   readonly principalOf: PrincipalOf;
   readonly serverInfo: object;
   readonly onError: (error: unknown, about: { tool: string }) => void;
+}
+
+/** A call as it came, before the SDK read it. */
+interface RawCall {
+  readonly arguments: unknown;
+  readonly requestState: unknown;
 }
 
 /** What the SDK is given where another response goes out in its place. It never reaches the wire. */
@@ -37,16 +44,21 @@ const PLACEHOLDER: CallToolResult = { content: [], isError: true };
 export function registerOwnTools(server: McpServer, options: OwnToolsOptions): void {
   const { tools, runner, clock, principalOf, serverInfo, onError } = options;
   const replacements = new Map<RequestId, { result: JsonObject } | { error: JsonRpcError }>();
-  const args = new Map<RequestId, unknown>();
+  const calls = new Map<RequestId, RawCall>();
+  const names = new Set(tools.map(({ name }) => name));
 
   tap(server, (send) => ({
     onMessage(message, extra, pass) {
-      if (isJSONRPCRequest(message) && message.method === "tools/call") args.set(message.id, message.params?.["arguments"]);
-      pass(message, extra);
+      const { params } = isJSONRPCRequest(message) && message.method === "tools/call" ? message : {};
+      if (params === undefined || !names.has(params["name"] as string)) return pass(message, extra);
+      const { requestState, ...rest } = params;
+      calls.set((message as JSONRPCRequest).id, { arguments: params["arguments"], requestState });
+      // A host's own key to its rounds is none of the verifier's that the author's other tools may have.
+      pass(typeof requestState === "string" ? { ...(message as JSONRPCRequest), params: rest } : message, extra);
     },
     async onSend(message, sendOptions) {
       if ((isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) && message.id !== undefined) {
-        args.delete(message.id);
+        calls.delete(message.id);
         const replacement = replacements.get(message.id);
         if (replacement !== undefined) {
           replacements.delete(message.id);
@@ -60,18 +72,20 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
   const answer = async (tool: HostTool, input: unknown, ctx: ServerContext): Promise<Answer> => {
     const { mcpReq, http } = ctx;
     const { capabilities, tasks } = capabilitiesOf(ctx, server.server);
+    const raw = calls.get(mcpReq.id);
     const call = makeCall({
       principal: principalOf(http?.authInfo),
       capabilities,
       tasks,
-      arguments: args.get(mcpReq.id),
+      arguments: raw?.arguments,
       signal: mcpReq.signal,
       notifyProgress: progressNotifier(mcpReq._meta?.progressToken, (params) => {
         // A client that has gone needs no progress.
         void mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
       }),
     });
-    const requestState: unknown = mcpReq.requestState();
+    // In the old era the SDK asks in our place, and comes back with the key itself.
+    const requestState = raw?.requestState ?? mcpReq.requestState();
     if (requestState === undefined) return runner.call(tool, input, call);
     const dropped = (mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]);
     return runner.resume(tool, requestState, { ...mcpReq.inputResponses, ...Object.fromEntries(dropped) }, call);
@@ -111,7 +125,7 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
       replacements.set(id, { error: toRpcError(error) });
       return PLACEHOLDER;
     } finally {
-      args.delete(id);
+      calls.delete(id);
       // A request that was cancelled is never answered.
       if (ctx.mcpReq.signal.aborted) replacements.delete(id);
     }
