@@ -4,18 +4,45 @@ import { clearTimeout, setTimeout } from "node:timers";
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `callback` once, `ms` milliseconds from now. A timer must not keep the process alive. */
+  /**
+   * Calls `callback` once, `ms` milliseconds from now: at once for 0 and less, never for `Infinity`. A timer must not
+   * keep the process alive.
+   */
   setTimeout(callback: () => void, ms: number): unknown;
   /** Forgets a timer that `setTimeout` gave. */
   clearTimeout(timer: unknown): void;
 }
 
-/** Timers count in 32 bits: a longer delay would fire at once. */
+/** The runtimes' timers count in 32 bits: a longer delay would fire at once. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
-/** The machine's clock. Its timers never keep the process alive, and a delay over 24 days fires early, at 24 days. */
+/** A timer of more than 24 days, made of shorter ones. */
+class LongTimer {
+  #current: NodeJS.Timeout;
+
+  constructor(callback: () => void, ms: number) {
+    this.#current = this.#wait(callback, ms);
+  }
+
+  clear(): void {
+    clearTimeout(this.#current);
+  }
+
+  #wait(callback: () => void, ms: number): NodeJS.Timeout {
+    if (ms <= LONGEST_DELAY_MS) return setTimeout(callback, ms).unref();
+    return setTimeout(() => {
+      this.#current = this.#wait(callback, ms - LONGEST_DELAY_MS);
+    }, LONGEST_DELAY_MS).unref();
+  }
+}
+
+/** The machine's clock. Its timers never keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  setTimeout: (callback, ms) => setTimeout(callback, Math.min(Math.max(ms, 0), LONGEST_DELAY_MS)).unref(),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  setTimeout: (callback, ms) =>
+    ms > LONGEST_DELAY_MS ? new LongTimer(callback, ms) : setTimeout(callback, Math.max(ms, 0)).unref(),
+  clearTimeout: (timer) => {
+    if (timer instanceof LongTimer) timer.clear();
+    else clearTimeout(timer as NodeJS.Timeout | undefined);
+  },
 };

@@ -6,13 +6,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** The longest delay that the machine's clock keeps: over it, a timer fires early. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
-
-/**
- * A clock that stands still until it is told to go on. Like the machine's, it fires a timer of more than 24 days after
- * 24 days, and timers of one time in the order they were set.
- */
+/** A clock that stands still until it is told to go on. Timers of one time fire in the order they were set. */
 export class FakeClock implements Clock {
   #now: number;
   /** In the order they were set. */
@@ -40,8 +34,7 @@ export class FakeClock implements Clock {
 
   setTimeout(callback: () => void, ms: number): unknown {
     // `NaN` counts as 0, as in the runtimes.
-    const delay = ms > 0 ? Math.min(ms, LONGEST_DELAY_MS) : 0;
-    const timer: Timer = { at: this.#now + delay, callback };
+    const timer: Timer = { at: this.#now + (ms > 0 ? ms : 0), callback };
     this.#timers.add(timer);
     return timer;
   }
@@ -76,4 +69,9 @@ export class FakeClock implements Clock {
 /** Lets every promise that can go on do so, `turns` times over with one turn of the event loop between. */
 export async function turn(turns = 1): Promise<void> {
   for (let left = turns; left > 0; left -= 1) await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
+/** Lets so many microtasks go first. */
+export async function microtasks(count: number): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await Promise.resolve();
 }
