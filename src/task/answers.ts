@@ -23,11 +23,18 @@ const elicitResult = z.looseObject({ action: z.enum(["accept", "decline", "cance
 
 const contentSchemas = new WeakMap<JsonObject, z.ZodType>();
 
-/** The schema of an elicitation's content; extra fields are tolerated. */
+/**
+ * The schema of an elicitation's content; extra fields are tolerated. A schema that has something strange in it says
+ * nothing here: only its asker can tell what fits, and a question that no answer fits would stay open for ever.
+ */
 function contentSchema(requestedSchema: JsonObject): z.ZodType {
   let schema = contentSchemas.get(requestedSchema);
   if (schema === undefined) {
-    schema = z.fromJSONSchema({ ...requestedSchema, additionalProperties: true });
+    try {
+      schema = z.fromJSONSchema({ ...requestedSchema, additionalProperties: true });
+    } catch {
+      schema = z.looseObject({});
+    }
     contentSchemas.set(requestedSchema, schema);
   }
   return schema;
