@@ -6,7 +6,7 @@ import type { Quota, TaskStore } from "../store/store.ts";
 import type { Refine } from "../task/answers.ts";
 import { checkedAnswers } from "../task/answers.ts";
 import type { Clock } from "../task/clock.ts";
-import { RpcCode, TaskExpiredError, TaskNotFoundError } from "../task/errors.ts";
+import { HostClosedError, QuotaExceededError, RpcCode, TaskExpiredError, TaskNotFoundError } from "../task/errors.ts";
 import type { Askable, JsonObject, PollInterval, StoredTask, TaskRecord } from "../task/task.ts";
 import { isTerminal, isTombstone } from "../task/task.ts";
 
@@ -50,6 +50,8 @@ interface LiveTask {
   stored: TaskRecord;
   /** Settles when the store holds the actor's state. */
   writing: Promise<void> | undefined;
+  /** The timer that tries a write again which failed. */
+  retry: unknown;
 }
 
 const NONE: Record<string, never> = Object.freeze({});
@@ -66,11 +68,14 @@ const RETRY_MS = 1_000;
 export class Registry {
   readonly #options: RegistryOptions;
   readonly #live = new Map<string, LiveTask>();
-  readonly #waking = new Map<string, Promise<LiveTask | undefined>>();
+  /** The tasks that are being made or woken: whoever needs one meanwhile waits for the same actor. */
+  readonly #coming = new Map<string, Promise<LiveTask | undefined>>();
   readonly #listeners = new Map<string, Set<TaskListener>>();
   #timer: unknown;
   #timerAt = Number.POSITIVE_INFINITY;
   #sweeping: Promise<void> | undefined;
+  /** Whether the timer fired during a sweep, which may have looked too early. */
+  #sweepAgain = false;
   #closed = false;
   #ignored = 0;
 
@@ -78,9 +83,10 @@ export class Registry {
     this.#options = options;
   }
 
-  /** How much is held, for tests and for figures: actors, watched tasks, and events that came too late. */
-  get sizes(): { live: number; watched: number; ignored: number } {
-    return { live: this.#live.size, watched: this.#listeners.size, ignored: this.#ignored };
+  /** How much is held, for tests and for figures: actors, those to come, watched tasks, and events that came too late. */
+  get sizes(): { live: number; coming: number; watched: number; ignored: number } {
+    const { size: live } = this.#live;
+    return { live, coming: this.#coming.size, watched: this.#listeners.size, ignored: this.#ignored };
   }
 
   /** Arms the sweep for what a durable store already holds. */
@@ -90,6 +96,7 @@ export class Registry {
 
   /** Makes a task, `working`, and resolves once it is stored. Rejects with `QuotaExceededError`. */
   async create(seed: TaskSeed): Promise<TaskRecord> {
+    this.#checkOpen();
     const now = this.#options.clock.now();
     const record: TaskRecord = {
       taskId: seed.taskId,
@@ -109,8 +116,19 @@ export class Registry {
       error: undefined,
       dueAt: seed.ttlMs === null ? null : now + seed.ttlMs,
     };
-    await this.#options.store.create(record, this.#options.quota);
-    this.#revive(record);
+    const made = this.#options.store.create(record, this.#options.quota).then(() => this.#revive(record));
+    // Others may see the task in the store before it is told here: a second actor of it would be lost.
+    const coming = made.catch(() => undefined);
+    this.#coming.set(record.taskId, coming);
+    try {
+      await made;
+    } catch (error) {
+      // A store that failed may hold the task all the same.
+      if (!(error instanceof QuotaExceededError)) this.#arm(record.dueAt);
+      throw error;
+    } finally {
+      this.#coming.delete(record.taskId);
+    }
     this.#arm(record.dueAt);
     return record;
   }
@@ -120,7 +138,7 @@ export class Registry {
    * `TaskExpiredError` for one that was discarded.
    */
   async get(taskId: string, principal: string | undefined): Promise<TaskRecord> {
-    const task = this.#live.get(taskId)?.stored ?? (await this.#options.store.get(taskId));
+    const task = await this.#told(taskId);
     if (task === undefined || task.principal !== principal) throw new TaskNotFoundError();
     if (isTombstone(task)) throw new TaskExpiredError();
     return task;
@@ -128,18 +146,21 @@ export class Registry {
 
   /** The task whoever it belongs to, or `undefined`. For the host itself, never for a request. */
   async find(taskId: string): Promise<TaskRecord | undefined> {
-    const task = this.#live.get(taskId)?.stored ?? (await this.#options.store.get(taskId));
+    const task = await this.#told(taskId);
     return task === undefined || isTombstone(task) ? undefined : task;
   }
 
   /**
    * Changes a task, and resolves once the change is stored and told. A task that is unknown or has ended stays as it
-   * is: the first end wins. Resolves to whether the event had a task to go to.
+   * is: the first end wins. Resolves to whether the event had a task to go to, and where that has ended, once its end
+   * is stored.
    */
   async change(taskId: string, change: Change): Promise<boolean> {
+    this.#checkOpen();
     const live = this.#live.get(taskId) ?? (await this.#wake(taskId));
     if (live === undefined || isTerminal(live.actor.getSnapshot().context)) {
       this.#ignored += 1;
+      if (live !== undefined) await this.#write(live);
       return false;
     }
     live.actor.send(this.#stamp(change, live.actor.getSnapshot().context));
@@ -178,14 +199,32 @@ export class Registry {
     };
   }
 
-  /** Stops the timer, writes what is not yet stored, and lets go of every actor. The store stays open. */
+  /**
+   * Stops the timers, writes what is not yet stored, and lets go of every actor. What is asked of the registry after
+   * it is refused with `HostClosedError`. The store stays open.
+   */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#options.clock.clearTimeout(this.#timer);
-    await Promise.allSettled([this.#sweeping, ...[...this.#live.values()].map((live) => live.writing)]);
-    for (const live of this.#live.values()) live.actor.stop();
+    const { clock } = this.#options;
+    clock.clearTimeout(this.#timer);
+    await Promise.allSettled([this.#sweeping, ...this.#coming.values()]);
+    await Promise.allSettled([...this.#live.values()].map((live) => this.#write(live)));
+    for (const { actor, retry } of this.#live.values()) {
+      clock.clearTimeout(retry);
+      actor.stop();
+    }
     this.#live.clear();
     this.#listeners.clear();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new HostClosedError();
+  }
+
+  /** What may be told of a task: what the store holds. */
+  async #told(taskId: string): Promise<StoredTask | undefined> {
+    this.#checkOpen();
+    return this.#live.get(taskId)?.stored ?? this.#options.store.get(taskId);
   }
 
   #stamp(change: Change, record: TaskRecord): TaskEvent {
@@ -209,32 +248,30 @@ export class Registry {
   #revive(record: TaskRecord): LiveTask {
     const actor = createActor(taskMachine, {
       input: record,
-      // A machine starts as `working`; a task that was asked something goes on where it was.
-      ...(record.status !== "working" && {
-        snapshot: taskMachine.resolveState({ value: record.status, context: record }),
-      }),
+      // A task goes on where it was, with the stored record itself as its context: another object is news.
+      snapshot: taskMachine.resolveState({ value: record.status, context: record }),
     });
     actor.subscribe({ error: (error) => this.#options.onError(error, record.taskId) });
     actor.start();
-    const live: LiveTask = { actor, stored: record, writing: undefined };
+    const live: LiveTask = { actor, stored: record, writing: undefined, retry: undefined };
     this.#live.set(record.taskId, live);
     return live;
   }
 
   /** The actor of a task that only the store knows, made anew; `undefined` when there is none or it has ended. */
   #wake(taskId: string): Promise<LiveTask | undefined> {
-    let waking = this.#waking.get(taskId);
-    if (waking === undefined) {
-      waking = this.#options.store
+    let coming = this.#coming.get(taskId);
+    if (coming === undefined) {
+      coming = this.#options.store
         .get(taskId)
         .then((task) => {
           if (task === undefined || isTombstone(task) || isTerminal(task)) return undefined;
-          return this.#live.get(taskId) ?? this.#revive(task);
+          return this.#revive(task);
         })
-        .finally(() => this.#waking.delete(taskId));
-      this.#waking.set(taskId, waking);
+        .finally(() => this.#coming.delete(taskId));
+      this.#coming.set(taskId, coming);
     }
-    return waking;
+    return coming;
   }
 
   /** Resolves once the store holds the actor's present state. One write at a time; what comes meanwhile goes with the next. */
@@ -248,13 +285,16 @@ export class Registry {
   async #writeAll(live: LiveTask): Promise<void> {
     for (;;) {
       const record = live.actor.getSnapshot().context;
-      if (record === live.stored) return;
+      if (record === live.stored) {
+        this.#options.clock.clearTimeout(live.retry);
+        live.retry = undefined;
+        return;
+      }
       try {
         await this.#options.store.put(record);
       } catch (error) {
         this.#options.onError(error, record.taskId);
-        // Nobody was told yet, so trying again is safe; without it an end that was not stored would be lost.
-        if (!this.#closed) this.#options.clock.setTimeout(() => void this.#write(live).catch(() => {}), RETRY_MS);
+        this.#retry(live);
         throw error;
       }
       live.stored = record;
@@ -264,6 +304,15 @@ export class Registry {
       }
       this.#announce(record);
     }
+  }
+
+  /** Tries a write again: nobody was told yet, so that is safe, and without it an end could be lost. */
+  #retry(live: LiveTask): void {
+    if (this.#closed) return;
+    live.retry ??= this.#options.clock.setTimeout(() => {
+      live.retry = undefined;
+      void this.#write(live).catch(() => {});
+    }, RETRY_MS);
   }
 
   #announce(record: TaskRecord): void {
@@ -286,34 +335,62 @@ export class Registry {
     this.#timerAt = dueAt;
     this.#timer = clock.setTimeout(() => {
       this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#sweeping ??= this.#sweep().finally(() => {
+      if (this.#sweeping !== undefined) {
+        this.#sweepAgain = true;
+        return;
+      }
+      this.#sweeping = this.#sweep().finally(() => {
         this.#sweeping = undefined;
       });
     }, dueAt - clock.now());
   }
 
-  /** Takes every step that is due, in bounded portions, and arms the timer for the next. */
+  /** Takes a portion of what is due, and arms the timer for the next: between two, everything else gets its turn. */
   async #sweep(): Promise<void> {
     const { store, clock, onError } = this.#options;
+    this.#sweepAgain = false;
+    let next: number | null;
     try {
-      for (let more = true; more && !this.#closed; ) {
-        const due = await store.due(clock.now(), SWEEP_STEP);
-        for (const task of due) await this.#overdue(task);
-        more = due.length === SWEEP_STEP;
-      }
-      this.#arm((await store.nextDue()) ?? null);
+      const due = await store.due(clock.now(), SWEEP_STEP);
+      const failed = await this.#takeSteps(due);
+      if (failed) next = clock.now() + RETRY_MS;
+      else if (due.length === SWEEP_STEP) next = clock.now();
+      else next = (await store.nextDue()) ?? null;
+      if (this.#sweepAgain && !failed) next = clock.now();
     } catch (error) {
       onError(error, undefined);
-      this.#arm(clock.now() + RETRY_MS);
+      next = clock.now() + RETRY_MS;
     }
+    this.#arm(next);
   }
 
-  async #overdue(task: StoredTask): Promise<void> {
+  /** Takes the step of each task, and gives whether one failed: the others are not to wait for it. */
+  async #takeSteps(due: readonly StoredTask[]): Promise<boolean> {
+    let failed = false;
+    for (const task of due) {
+      if (this.#closed) break;
+      try {
+        await this.#takeStep(task);
+      } catch (error) {
+        failed = true;
+        this.#options.onError(error, task.taskId);
+      }
+    }
+    return failed;
+  }
+
+  async #takeStep(task: StoredTask): Promise<void> {
     const { store, clock, tombstoneMs } = this.#options;
     if (isTombstone(task)) return store.delete(task.taskId);
     if (isTerminal(task)) {
       const { taskId, principal } = task;
       return store.put({ taskId, principal, status: "expired", dueAt: clock.now() + tombstoneMs });
+    }
+    const live = this.#live.get(task.taskId);
+    if (live !== undefined) {
+      // Its life may have been extended since the store was asked. What is not stored yet goes first.
+      await this.#write(live);
+      if (live.stored.dueAt === null || live.stored.dueAt > clock.now()) return;
     }
     await this.change(task.taskId, {
       type: "task.fail",
