@@ -276,10 +276,13 @@ export class Registry {
 
   /** Resolves once the store holds the actor's present state. One write at a time; what comes meanwhile goes with the next. */
   #write(live: LiveTask): Promise<void> {
-    live.writing ??= this.#writeAll(live).finally(() => {
-      live.writing = undefined;
-    });
-    return live.writing;
+    if (live.writing === undefined && live.actor.getSnapshot().context !== live.stored) {
+      live.writing = this.#writeAll(live).catch((error: unknown) => {
+        live.writing = undefined;
+        throw error;
+      });
+    }
+    return live.writing ?? Promise.resolve();
   }
 
   async #writeAll(live: LiveTask): Promise<void> {
@@ -288,6 +291,8 @@ export class Registry {
       if (record === live.stored) {
         this.#options.clock.clearTimeout(live.retry);
         live.retry = undefined;
+        // Not a microtask later: the change that comes next must find nobody writing.
+        live.writing = undefined;
         return;
       }
       try {
