@@ -152,18 +152,24 @@ function taskListening(body: unknown, headers: Headers): TaskListening | undefin
 function plainRequest(body: unknown, headers: Headers): PlainRequest | undefined {
   const named = headers.get("mcp-method");
   if (!METHODS.has(named) || headers.get("mcp-protocol-version") !== REVISION || !isJsonObject(body)) return undefined;
+  for (const key in body) if (!PLAIN_MESSAGE.has(key)) return undefined;
   const { jsonrpc, id, method, params } = body;
+  // Nothing but these four: the SDK refuses what else a request may hold.
+  if (Object.keys(body).length > 4) return undefined;
   if (jsonrpc !== "2.0" || !(typeof id === "string" || Number.isSafeInteger(id))) return undefined;
   if (typeof method !== "string" || method !== named || !isJsonObject(params)) return undefined;
   const capabilities = plainCapabilities(params["_meta"]);
   if (capabilities === undefined || "requestState" in params) return undefined;
   if (method !== "subscriptions/listen") {
     const { taskId } = params;
-    if (typeof taskId !== "string" || taskId !== headers.get("mcp-name")) return undefined;
+    // What looks like Base64 is the SDK's to decode, even where the two are the same.
+    if (typeof taskId !== "string" || taskId !== headers.get("mcp-name") || taskId.startsWith("=?")) return undefined;
     if (method === "tasks/update" && !isJsonObject(params["inputResponses"])) return undefined;
   }
   return { id: id as RequestId, method, params, tasks: declaresTasks(capabilities) };
 }
+
+const PLAIN_MESSAGE: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
 
 const PLAIN_META: ReadonlySet<string> = new Set([
   PROTOCOL_VERSION_META_KEY,
@@ -179,12 +185,37 @@ function plainCapabilities(meta: unknown): JsonObject | undefined {
   if (info !== undefined && !isPlainInfo(info)) return undefined;
   const capabilities = meta[CLIENT_CAPABILITIES_META_KEY];
   if (!isJsonObject(capabilities)) return undefined;
-  for (const key in capabilities) {
-    const capability = capabilities[key];
-    if (!isJsonObject(capability)) return undefined;
-    for (const inner in capability) if (!isJsonObject(capability[inner])) return undefined;
-  }
+  for (const name in capabilities) if (!isPlainCapability(name, capabilities[name])) return undefined;
   return capabilities;
+}
+
+/** Whether a capability is known here, and has nothing in it that its schema could refuse. */
+function isPlainCapability(name: string, capability: unknown): boolean {
+  if (!isJsonObject(capability)) return false;
+  switch (name) {
+    case "extensions":
+    case "experimental":
+      return Object.values(capability).every((settings) => isJsonObject(settings) && isPlainJson(settings));
+    case "elicitation":
+      return Object.values(capability).every((mode) => isJsonObject(mode) && hasOnlyFlag(mode, "applyDefaults"));
+    case "sampling":
+      return Object.values(capability).every((use) => isJsonObject(use) && Object.keys(use).length === 0);
+    case "roots":
+      return hasOnlyFlag(capability, "listChanged");
+    default:
+      return false;
+  }
+}
+
+function hasOnlyFlag(object: JsonObject, flag: string): boolean {
+  return Object.entries(object).every(([key, value]) => key === flag && typeof value === "boolean");
+}
+
+/** Whether a value is not deep, and all its numbers are finite: `1e999` is JSON text but no JSON value. */
+function isPlainJson(value: unknown, depth = 8): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isPlainJson(inner, depth - 1));
 }
 
 function isPlainInfo(info: unknown): boolean {
@@ -196,8 +227,11 @@ function isPlainInfo(info: unknown): boolean {
 /** The body's text, or `undefined` when it is longer than it may be. */
 async function readBody(request: Request, limit: number): Promise<string | undefined> {
   const length = request.headers.get("content-length");
-  // A length that was announced holds, and reading at once is what the runtimes do best.
-  if (length !== null && Number(length) <= limit) return request.text();
+  // A length that was announced holds on a connection, and reading at once is what the runtimes do best.
+  if (length !== null && /^\d+$/.test(length) && Number(length) <= limit) {
+    const text = await request.text();
+    return text.length > limit ? undefined : text;
+  }
   const read = await readRequestBody(request, limit);
   return read.tooLarge ? undefined : read.text;
 }
