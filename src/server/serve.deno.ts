@@ -3,20 +3,22 @@ import type { Listen } from "./serve.ts";
 /** The part of Deno that is used here. */
 declare const Deno: {
   serve(
-    options: { port: number; hostname: string; signal: AbortSignal; onListen: () => void },
+    options: { port: number; hostname: string; onListen: () => void },
     fetch: (request: Request, info: unknown) => Response | Promise<Response>,
-  ): { addr: { port: number }; finished: Promise<void> };
+  ): { addr: { port: number }; shutdown(): Promise<void>; unref(): void };
 };
 
 /** Serves with `Deno.serve`. */
 export const listen: Listen = async ({ fetch, port, hostname }) => {
-  const abort = new AbortController();
-  const server = Deno.serve({ port, hostname, signal: abort.signal, onListen: () => {} }, fetch);
+  const server = Deno.serve({ port, hostname, onListen: () => {} }, fetch);
+  const { promise: given, resolve: giveUp } = Promise.withResolvers<void>();
   return {
     port: server.addr.port,
-    stop: async () => {
-      abort.abort();
-      await server.finished;
+    stop: () => Promise.race([server.shutdown(), given]),
+    // Once it shuts down in good order, Deno cannot be made to hurry: what is still open may not hold the process.
+    cut: () => {
+      server.unref();
+      giveUp();
     },
   };
 };

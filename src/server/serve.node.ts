@@ -13,8 +13,10 @@ export const listen: Listen = async ({ fetch, port, hostname }) => {
     stop: async () => {
       const closed = once(server, "close");
       server.close();
-      if ("closeAllConnections" in server) server.closeAllConnections();
       await closed;
+    },
+    cut: () => {
+      if ("closeAllConnections" in server) server.closeAllConnections();
     },
   };
 };

@@ -1,8 +1,12 @@
-/** What every runtime's server needs to know. */
+import { systemClock } from "../task/clock.ts";
+
+/** A runtime's server that listens. */
 export interface Listening {
   readonly port: number;
-  /** Stops listening and ends what is open. */
+  /** Stops listening, lets every response go out to its end, and resolves when all connections are closed. */
   stop(): Promise<void>;
+  /** Cuts off what is still open, or where that cannot be, lets go of it. `stop` then resolves. */
+  cut(): void;
 }
 
 /** Starts a runtime's HTTP server. */
@@ -37,6 +41,9 @@ export interface Servable {
   close?(options?: { graceMs?: number }): Promise<void>;
 }
 
+/** How long responses that were given may take to go out once their server closes, in milliseconds. */
+const DRAIN_MS = 2_000;
+
 /** Serves a host over HTTP on the runtime that this runs on: Bun, Deno or Node. Rejects when the port is taken. */
 export async function serve(host: Servable, options: ServeOptions = {}): Promise<Served> {
   const { port = 3000, hostname = "127.0.0.1", path = "/mcp" } = options;
@@ -48,7 +55,9 @@ export async function serve(host: Servable, options: ServeOptions = {}): Promise
     port: listening.port,
     close: async (closeOptions) => {
       await host.close?.(closeOptions);
+      const timer = systemClock.setTimeout(() => listening.cut(), DRAIN_MS);
       await listening.stop();
+      systemClock.clearTimeout(timer);
     },
   };
 }
