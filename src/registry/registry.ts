@@ -89,9 +89,14 @@ export class Registry {
     return { live, coming: this.#coming.size, watched: this.#listeners.size, ignored: this.#ignored };
   }
 
-  /** Arms the sweep for what a durable store already holds. */
+  /** Arms the sweep for what a durable store already holds. Rejects when the store fails, which is then asked again. */
   async start(): Promise<void> {
-    this.#arm((await this.#options.store.nextDue()) ?? null);
+    try {
+      this.#arm((await this.#options.store.nextDue()) ?? null);
+    } catch (error) {
+      this.#arm(this.#options.clock.now() + RETRY_MS);
+      throw error;
+    }
   }
 
   /** Makes a task, `working`, and resolves once it is stored. Rejects with `QuotaExceededError`. */
@@ -189,6 +194,7 @@ export class Registry {
 
   /** Calls `listener` with every new state of a task, once stored, until the returned function is called. */
   watch(taskId: string, listener: TaskListener): () => void {
+    if (this.#closed) return () => {};
     let listeners = this.#listeners.get(taskId);
     if (listeners === undefined) this.#listeners.set(taskId, (listeners = new Set()));
     listeners.add(listener);
@@ -228,7 +234,8 @@ export class Registry {
   }
 
   #stamp(change: Change, record: TaskRecord): TaskEvent {
-    const at = this.#options.clock.now();
+    // The machine's clock may be put back; a task's history goes forward.
+    const at = Math.max(this.#options.clock.now(), record.lastUpdatedAt);
     switch (change.type) {
       case "task.extend":
         return { ...change, at, dueAt: change.ttlMs === null ? null : record.createdAt + change.ttlMs };
@@ -377,6 +384,7 @@ export class Registry {
       try {
         await this.#takeStep(task);
       } catch (error) {
+        if (this.#closed) break;
         failed = true;
         this.#options.onError(error, task.taskId);
       }
@@ -387,17 +395,16 @@ export class Registry {
   async #takeStep(task: StoredTask): Promise<void> {
     const { store, clock, tombstoneMs } = this.#options;
     if (isTombstone(task)) return store.delete(task.taskId);
-    if (isTerminal(task)) {
-      const { taskId, principal } = task;
+    const { taskId, principal } = task;
+    // Since the store was asked, the task may have ended, or its life been extended. What is not stored yet goes first.
+    const live = this.#live.get(taskId);
+    if (live !== undefined) await this.#write(live);
+    const newest = live?.stored ?? task;
+    if (newest.dueAt === null || newest.dueAt > clock.now()) return;
+    if (isTerminal(newest)) {
       return store.put({ taskId, principal, status: "expired", dueAt: clock.now() + tombstoneMs });
     }
-    const live = this.#live.get(task.taskId);
-    if (live !== undefined) {
-      // Its life may have been extended since the store was asked. What is not stored yet goes first.
-      await this.#write(live);
-      if (live.stored.dueAt === null || live.stored.dueAt > clock.now()) return;
-    }
-    await this.change(task.taskId, {
+    await this.change(taskId, {
       type: "task.fail",
       error: { code: RpcCode.internal, message: "Task has expired" },
     });

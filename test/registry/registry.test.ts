@@ -368,6 +368,26 @@ describe("a task's time", () => {
     assert.equal((await registry.get("soon", undefined)).status, "failed");
   });
 
+  it("is looked after from the start though the store fails at first", async () => {
+    let fails = true;
+    const store = new WitnessStore({ failure: (_call, name) => (fails && name === "nextDue" ? "before" : undefined) });
+    const { registry, clock } = openRegistry({ store });
+    await store.create(aTask({ taskId: "t", dueAt: clock.now() + 50 }), { tasks: 9, tasksPerPrincipal: 9 });
+    await assert.rejects(registry.start());
+    fails = false;
+    await clock.advance(1_000);
+    assert.equal((await registry.get("t", undefined)).status, "failed");
+  });
+
+  it("goes forward though the clock is put back", async () => {
+    const { registry, clock } = openRegistry();
+    const { createdAt } = await registry.create(aSeed({ taskId: "t" }));
+    clock.now = () => createdAt - 5_000;
+    await complete(registry, "t");
+    const { lastUpdatedAt, dueAt } = await registry.get("t", undefined);
+    assert.deepEqual([lastUpdatedAt, dueAt], [createdAt, createdAt + TTL_MS]);
+  });
+
   it("sets no timer where there is nothing to do", async () => {
     const { registry, clock } = openRegistry();
     await registry.start();

@@ -5,6 +5,7 @@ import type { Quota, TaskStore } from "../../src/store/store.ts";
 import { QuotaExceededError } from "../../src/task/errors.ts";
 import type { StoredTask, TaskRecord, Tombstone } from "../../src/task/task.ts";
 import { isTombstone } from "../../src/task/task.ts";
+import { runs } from "../support/soak.ts";
 import { ASKS_NOTHING, aTask } from "../support/task.ts";
 
 export interface ContractOptions {
@@ -364,7 +365,7 @@ export function storeContract(
           }
           await store.close();
         }),
-        { numRuns: histories, seed: 20_260_728 },
+        runs(histories, 20_260_728),
       );
     });
 

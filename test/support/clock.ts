@@ -56,7 +56,7 @@ export class FakeClock implements Clock {
       next.callback();
       await turn();
     }
-    this.#now = end;
+    this.#now = Math.max(this.#now, end);
   }
 
   #next(): Timer | undefined {
