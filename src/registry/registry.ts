@@ -163,6 +163,8 @@ export class Registry {
   async change(taskId: string, change: Change): Promise<boolean> {
     this.#checkOpen();
     const live = this.#live.get(taskId) ?? (await this.#wake(taskId));
+    // Closing does not wait for what begins after it.
+    this.#checkOpen();
     if (live === undefined || isTerminal(live.actor.getSnapshot().context)) {
       this.#ignored += 1;
       if (live !== undefined) await this.#write(live);

@@ -682,6 +682,20 @@ describe("closing the registry", () => {
     assert.deepEqual(store.faults, []);
   });
 
+  it("begins nothing that had to wait until then", async () => {
+    const store = new WitnessStore({ delay: () => turn(3) });
+    const { registry } = openRegistry({ store });
+    await store.create(aTask({ taskId: "t" }), { tasks: 9, tasksPerPrincipal: 9 });
+    const changing = complete(registry, "t");
+    const refused = assert.rejects(changing, HostClosedError);
+    await registry.close();
+    await store.close();
+    await refused;
+    await turn(10);
+    assert.deepEqual(store.faults, []);
+    assert.equal(store.history.get("t")?.length, 1);
+  });
+
   it("tries once more what could not be stored, and then lets it be", async () => {
     let failing = false;
     const store = new WitnessStore({ failure: (_call, name) => (failing && name === "put" ? "before" : undefined) });
