@@ -96,7 +96,7 @@ export class Host {
       { keepAliveMs, maxRequestBodySize: limits.bodyBytes, maxSubscriptions: limits.subscriptions },
     );
     this.#handle = this.#tasks.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
-    this.app = createApp(this.#handle, options);
+    this.app = createApp(this.#handle, options, (error) => onError(error, {}));
     this.fetch = (request, info) => this.app.fetch(withHonestSignal(request, info));
     this.notify = this.#notifier();
   }

@@ -5,6 +5,8 @@ import {
   originValidationResponse,
 } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
+import { toRpcError } from "../task/errors.ts";
+import { isJsonObject } from "../task/task.ts";
 import type { SdkFetch } from "./fast-path.ts";
 import { checkFunction } from "./options.ts";
 
@@ -26,8 +28,8 @@ export interface HttpOptions {
   allowedOrigins?: readonly string[] | "any";
 }
 
-/** The endpoint at its path, with its checks, as a Hono app. */
-export function createApp(handle: SdkFetch, options: HttpOptions): Hono {
+/** The endpoint at its path, with its checks, as a Hono app. `onError` hears of an `auth` that throws. */
+export function createApp(handle: SdkFetch, options: HttpOptions, onError: (error: unknown) => void): Hono {
   const { path = "/mcp", auth, allowedHosts, allowedOrigins } = options;
   if (typeof path !== "string" || !path.startsWith("/")) throw new TypeError('path takes a path such as "/mcp".');
   if (auth !== undefined) checkFunction(auth, "auth");
@@ -41,7 +43,14 @@ export function createApp(handle: SdkFetch, options: HttpOptions): Hono {
       (origins === "any" ? undefined : originValidationResponse(request, origins));
     if (refused !== undefined) return refused;
     if (auth === undefined) return handle(request);
-    const authInfo = await auth(request);
+    let authInfo: AuthInfo | Response;
+    try {
+      authInfo = await auth(request);
+      if (!isJsonObject(authInfo)) throw new TypeError("auth gives who it is, or the response that refuses the request.");
+    } catch (error) {
+      onError(error);
+      return Response.json({ jsonrpc: "2.0", error: toRpcError(error), id: null }, { status: 500 });
+    }
     return authInfo instanceof Response ? authInfo : handle(request, { authInfo });
   });
 }

@@ -124,7 +124,13 @@ export function resolveOptions(options: TasksOptions): ResolvedOptions {
     roundTtlMs,
     keepAliveMs,
     limits: resolveLimits(limits),
-    principalOf: (authInfo) => (authInfo === undefined ? undefined : principal(authInfo)),
+    principalOf: (authInfo) => {
+      if (authInfo === undefined) return undefined;
+      const made: unknown = principal(authInfo);
+      // Anything else would pass for somebody, or for nobody at all.
+      if (typeof made !== "string") throw new TypeError("principal gives a string: whose the request is.");
+      return made;
+    },
     onError: (error, about) => {
       try {
         onError(error, about);
