@@ -246,7 +246,8 @@ describe("input and output", () => {
     "of a handler that returns nonsense fails it, and tells the host's author what to return",
     withHost({ tools: (host) => host.tool("odd", {}, () => 42 as unknown as string) }, async ({ rpc, reported }) => {
       assert.equal((await rpc.error("tools/call", { name: "odd" })).code, -32603);
-      assert.match(takeReports(reported).join(), /^odd: The handler of the tool "odd" returned number\. Return a string/);
+      const [report] = takeReports(reported);
+      assert.match(String(report), /^odd: The handler of the tool "odd" returned number\. Return a string/);
     }),
   );
 
