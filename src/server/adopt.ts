@@ -21,6 +21,7 @@ import type { PrincipalOf } from "./sdk.ts";
 import { declaresTasks, envelopeCapabilities, identityOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
 import type { Deliver, Send, Tap } from "./tap.ts";
 import { tap } from "./tap.ts";
+import type { Unanswered } from "./unanswered.ts";
 
 export interface AdoptOptions {
   readonly policies: ReadonlyMap<string, TaskPolicy>;
@@ -29,6 +30,7 @@ export interface AdoptOptions {
   readonly principalOf: PrincipalOf;
   /** Makes a run's context known by the id of the request that the SDK's handler sees. */
   readonly contexts: Map<RequestId, { task: TaskContext }>;
+  readonly unanswered: Unanswered;
   readonly onError: (error: unknown, about: { tool: string }) => void;
 }
 
@@ -106,8 +108,9 @@ class AdoptedConnection implements Tap {
     pass: Deliver;
   }): Promise<void> {
     const { name, policy, capabilities, message, extra, pass } = about;
-    const { runner, clock, principalOf, onError } = this.#options;
+    const { runner, clock, principalOf, unanswered, onError } = this.#options;
     const { id } = message;
+    const answered = unanswered.begin();
     const abort = new AbortController();
     this.#unanswered.set(id, abort);
     const tasks = declaresTasks(capabilities);
@@ -152,13 +155,14 @@ class AdoptedConnection implements Tap {
           throw new Error("An adopted tool asked outside a task");
       }
     } catch (error) {
-      if (abort.signal.aborted) return;
+      if (abort.signal.aborted) return answered();
       if (!isForClient(error)) onError(error, { tool: name });
       response = { error: toRpcError(error) };
     } finally {
       this.#unanswered.delete(id);
     }
     await this.#send({ jsonrpc: "2.0", id, ...response }).catch(() => {});
+    answered();
   }
 
   /** Has the SDK answer the call, and again with each round of answers that its handler asks for. */

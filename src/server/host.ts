@@ -163,11 +163,14 @@ export class Host {
    * streams. Tasks stay readable until the grace is over.
    */
   async close(options?: CloseOptions): Promise<void> {
-    await this.#tasks.close(options);
-    await this.#sdk.close();
-    for (const connection of this.#stdio) {
-      this.#stdio.delete(connection);
-      await connection.close();
+    try {
+      await this.#tasks.close(options);
+    } finally {
+      await this.#sdk.close();
+      for (const connection of this.#stdio) {
+        this.#stdio.delete(connection);
+        await connection.close();
+      }
     }
   }
 
@@ -190,6 +193,7 @@ export class Host {
       clock: options.clock,
       principalOf: options.principalOf,
       serverInfo: this.#serverInfo,
+      unanswered: this.#tasks.unanswered,
       onError: options.onError,
     });
     await setup?.(server, ctx);

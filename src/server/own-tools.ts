@@ -18,6 +18,7 @@ import type { HostTool } from "./host-tool.ts";
 import type { PrincipalOf } from "./sdk.ts";
 import { capabilitiesOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
 import { tap } from "./tap.ts";
+import type { Unanswered } from "./unanswered.ts";
 
 export interface OwnToolsOptions {
   readonly tools: readonly HostTool[];
@@ -25,6 +26,7 @@ export interface OwnToolsOptions {
   readonly clock: Clock;
   readonly principalOf: PrincipalOf;
   readonly serverInfo: object;
+  readonly unanswered: Unanswered;
   readonly onError: (error: unknown, about: { tool: string }) => void;
 }
 
@@ -42,30 +44,45 @@ const PLACEHOLDER: CallToolResult = { content: [], isError: true };
  * runner's, and where the answer is not the tool's result, it goes out in the place of the SDK's response.
  */
 export function registerOwnTools(server: McpServer, options: OwnToolsOptions): void {
-  const { tools, runner, clock, principalOf, serverInfo, onError } = options;
+  const { tools, runner, clock, principalOf, serverInfo, unanswered, onError } = options;
   const replacements = new Map<RequestId, { result: JsonObject } | { error: JsonRpcError }>();
   const calls = new Map<RequestId, RawCall>();
   const names = new Set(tools.map(({ name }) => name));
+  /** What to do once a call is answered, or will never be. */
+  const answered = new Map<RequestId, () => void>();
+  const settle = (id: RequestId) => {
+    answered.get(id)?.();
+    answered.delete(id);
+  };
 
   tap(server, (send) => ({
     onMessage(message, extra, pass) {
       const { params } = isJSONRPCRequest(message) && message.method === "tools/call" ? message : {};
       if (params === undefined || !names.has(params["name"] as string)) return pass(message, extra);
       const { requestState, ...rest } = params;
-      calls.set((message as JSONRPCRequest).id, { arguments: params["arguments"], requestState });
+      const { id } = message as JSONRPCRequest;
+      answered.set(id, unanswered.begin());
+      calls.set(id, { arguments: params["arguments"], requestState });
       // A host's own key to its rounds is none of the verifier's that the author's other tools may have.
       pass(typeof requestState === "string" ? { ...(message as JSONRPCRequest), params: rest } : message, extra);
     },
     async onSend(message, sendOptions) {
       if ((isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) && message.id !== undefined) {
-        calls.delete(message.id);
-        const replacement = replacements.get(message.id);
-        if (replacement !== undefined) {
-          replacements.delete(message.id);
-          return send({ jsonrpc: "2.0", id: message.id, ...replacement }, sendOptions);
+        const { id } = message;
+        const replacement = replacements.get(id);
+        calls.delete(id);
+        replacements.delete(id);
+        try {
+          return await send(replacement === undefined ? message : { jsonrpc: "2.0", id, ...replacement }, sendOptions);
+        } finally {
+          settle(id);
         }
       }
       return send(message, sendOptions);
+    },
+    onClose(pass) {
+      for (const id of answered.keys()) settle(id);
+      pass();
     },
   }));
 
@@ -127,7 +144,10 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
     } finally {
       calls.delete(id);
       // A request that was cancelled is never answered.
-      if (ctx.mcpReq.signal.aborted) replacements.delete(id);
+      if (ctx.mcpReq.signal.aborted) {
+        replacements.delete(id);
+        settle(id);
+      }
     }
   };
 

@@ -54,10 +54,13 @@ export async function serve(host: Servable, options: ServeOptions = {}): Promise
     url: `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${listening.port}${path}`,
     port: listening.port,
     close: async (closeOptions) => {
-      await host.close?.(closeOptions);
-      const timer = systemClock.setTimeout(() => listening.cut(), DRAIN_MS);
-      await listening.stop();
-      systemClock.clearTimeout(timer);
+      try {
+        await host.close?.(closeOptions);
+      } finally {
+        const timer = systemClock.setTimeout(() => listening.cut(), DRAIN_MS);
+        await listening.stop();
+        systemClock.clearTimeout(timer);
+      }
     },
   };
 }

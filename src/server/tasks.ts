@@ -18,6 +18,7 @@ import type { ResolvedOptions, TasksOptions } from "./options.ts";
 import { resolveOptions } from "./options.ts";
 import { identityOf, serverInfoMeta, toRequestedSchema } from "./sdk.ts";
 import { registerTaskMethods } from "./task-methods.ts";
+import { Unanswered } from "./unanswered.ts";
 
 /** Options of `close`. */
 export interface CloseOptions {
@@ -40,6 +41,8 @@ export class Tasks {
     readonly dispatcher: Dispatcher;
     readonly hub: ListenHub;
   };
+  /** For the host that is built on them, too. */
+  readonly unanswered: Unanswered;
   readonly #streams: EventStreams;
   readonly #contexts = new Map<RequestId, { task: TaskContext }>();
   readonly #started: Promise<void>;
@@ -63,6 +66,7 @@ export class Tasks {
     const dispatcher = new Dispatcher(registry, runner, clock);
     const hub = new ListenHub({ registry, clock, resultMeta: () => serverInfoMeta(this.#serverInfo), ...limits });
     this.parts = { options, registry, runner, dispatcher, hub };
+    this.unanswered = new Unanswered(clock);
     this.#streams = new EventStreams(clock, keepAliveMs);
     this.#started = registry.start().catch((error: unknown) => onError(error, {}));
   }
@@ -87,6 +91,7 @@ export class Tasks {
       clock: options.clock,
       principalOf: options.principalOf,
       contexts: this.#contexts,
+      unanswered: this.unanswered,
       onError: options.onError,
     });
     return server;
@@ -103,8 +108,11 @@ export class Tasks {
       ...handler,
       fetch: this.wrapFetch((request, options) => handler.fetch(request, options)),
       close: async () => {
-        await this.close();
-        await handler.close();
+        try {
+          await this.close();
+        } finally {
+          await handler.close();
+        }
       },
     };
   }
@@ -156,6 +164,7 @@ export class Tasks {
     const { runner, registry, hub, options } = this.parts;
     await this.#started;
     await runner.close(graceMs);
+    await this.unanswered.none();
     this.#closed = true;
     hub.close();
     await registry.close();
