@@ -45,9 +45,22 @@ export interface PolicyDefaults {
   readonly pollIntervalMs: PollInterval;
 }
 
+const POLICY_OPTIONS: ReadonlySet<string> = new Set<keyof TaskOptions>([
+  "mode",
+  "inlineWithinMs",
+  "ttlMs",
+  "pollIntervalMs",
+  "extendOnProgress",
+]);
+
 /** Options with the defaults filled in. Throws `TypeError` or `RangeError` that says what to write. */
 export function resolvePolicy(policy: TaskMode | TaskOptions, defaults: PolicyDefaults, where: string): ResolvedPolicy {
   const options: TaskOptions = typeof policy === "string" ? { mode: policy } : policy;
+  for (const option in options) {
+    if (!POLICY_OPTIONS.has(option)) {
+      throw new TypeError(`${where}: ${option} is unknown. The options are ${[...POLICY_OPTIONS].join(", ")}.`);
+    }
+  }
   const { mode = "optional" } = options;
   if (mode !== "forbidden" && mode !== "optional" && mode !== "required") {
     throw new TypeError(`${where}: the mode is "forbidden", "optional" or "required".`);
@@ -61,6 +74,7 @@ export function resolvePolicy(policy: TaskMode | TaskOptions, defaults: PolicyDe
   checkDuration(inlineWithinMs, `${where}: inlineWithinMs`, { infinity: true });
   checkTtl(ttlMs, `${where}: ttlMs`);
   checkPollInterval(pollIntervalMs, `${where}: pollIntervalMs`);
+  if (typeof extendOnProgress !== "boolean") throw new TypeError(`${where}: extendOnProgress takes true or false.`);
   return { mode, inlineWithinMs, ttlMs, pollIntervalMs, extendOnProgress };
 }
 
@@ -78,7 +92,7 @@ export function checkTtl(value: number | null, name: string): void {
 
 /** Throws unless a value is a poll hint. */
 export function checkPollInterval(value: PollInterval, name: string): void {
-  const { min, max } = typeof value === "number" ? { min: value, max: value } : value;
+  const { min, max } = typeof value === "object" && value !== null ? value : { min: value, max: value };
   if (Number.isSafeInteger(min) && Number.isSafeInteger(max) && min > 0 && max >= min) return;
   throw new RangeError(`${name} takes a whole number of milliseconds above 0, or { min, max } of such.`);
 }

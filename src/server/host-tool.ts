@@ -1,4 +1,5 @@
-import type { Icon, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { Icon, StandardSchemaWithJSON, ToolAnnotations } from "@modelcontextprotocol/server";
+import { McpServer } from "@modelcontextprotocol/server";
 import type { TaskLogic } from "../registry/logic.ts";
 import { isLogic } from "../registry/logic.ts";
 import type { External, Schema, TaskContext } from "../run/context.ts";
@@ -72,17 +73,38 @@ export function defineTool(
   if (typeof work !== "function" && !isLogic(work)) {
     throw new TypeError(`${where} takes a function, or XState actor logic such as a machine, as its third argument.`);
   }
+  if (typeof config !== "object" || config === null) {
+    throw new TypeError(`${where} takes what the tool is as its second argument, or {}.`);
+  }
   const { task = "optional", inputSchema, outputSchema, ...rest } = config;
   if (typeof task !== "function") resolvePolicy(task, defaults, where);
+  const listed = {
+    ...rest,
+    ...(inputSchema !== undefined && { inputSchema: memoized(inputSchema, `${where}: inputSchema`) }),
+    ...(outputSchema !== undefined && { outputSchema: memoized(outputSchema, `${where}: outputSchema`) }),
+  };
+  checkListable(name, listed, where);
   return {
     name,
     policy: task,
     outputSchema,
     handler: typeof work === "function" ? work : logicHandler(work, clock),
-    config: {
-      ...rest,
-      ...(inputSchema !== undefined && { inputSchema: memoized(inputSchema, `${where}: inputSchema`) }),
-      ...(outputSchema !== undefined && { outputSchema: memoized(outputSchema, `${where}: outputSchema`) }),
-    },
+    config: listed,
   };
+}
+
+/** Throws for a tool whose schemas clients cannot be told: the list of all the host's tools would fail with it. */
+function checkListable(name: string, { inputSchema, outputSchema }: HostTool["config"], where: string): void {
+  const server = new McpServer({ name: "check", version: "0" });
+  const schemas = {
+    inputSchema: inputSchema as StandardSchemaWithJSON | undefined,
+    outputSchema: outputSchema as StandardSchemaWithJSON | undefined,
+  };
+  const tool = server.registerTool(name, schemas as { inputSchema: StandardSchemaWithJSON }, () => ({ content: [] }));
+  if (inputSchema !== undefined && server.toolInputSchemaJson(name) === undefined) {
+    throw new TypeError(`${where}: inputSchema takes an object schema that JSON Schema can express.`);
+  }
+  if (outputSchema !== undefined && tool.outputSchemaJson === undefined) {
+    throw new TypeError(`${where}: outputSchema takes a schema that JSON Schema can express.`);
+  }
 }

@@ -90,6 +90,18 @@ const LIMITS: Required<HostLimits> = {
 
 const MINUTE_MS = 60_000;
 
+const STORE_METHODS: readonly (keyof TaskStore)[] = [
+  "create",
+  "get",
+  "put",
+  "delete",
+  "due",
+  "nextDue",
+  "count",
+  "close",
+];
+const CLOCK_METHODS: readonly (keyof Clock)[] = ["now", "setTimeout", "clearTimeout"];
+
 /** Checks the options and fills in the defaults. Throws `TypeError` or `RangeError` that says what to write. */
 export function resolveOptions(options: TasksOptions): ResolvedOptions {
   const {
@@ -106,6 +118,8 @@ export function resolveOptions(options: TasksOptions): ResolvedOptions {
     principal = defaultPrincipal,
     onError = () => {},
   } = options;
+  checkMethods(store, STORE_METHODS, "store takes a TaskStore, for example memory().");
+  checkMethods(clock, CLOCK_METHODS, "clock takes a Clock: now(), setTimeout(callback, ms) and clearTimeout(timer).");
   checkTtl(ttlMs, "ttlMs");
   checkPollInterval(pollIntervalMs, "pollIntervalMs");
   checkDuration(inlineWithinMs, "inlineWithinMs", { infinity: true });
@@ -139,6 +153,12 @@ export function resolveOptions(options: TasksOptions): ResolvedOptions {
       }
     },
   };
+}
+
+/** Throws unless a value has these methods. */
+function checkMethods(value: unknown, methods: readonly string[], message: string): void {
+  const has = (method: string) => typeof (value as { [name: string]: unknown })[method] === "function";
+  if (typeof value !== "object" || value === null || !methods.every(has)) throw new TypeError(message);
 }
 
 /** Throws unless a value is a function. */
