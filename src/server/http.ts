@@ -36,11 +36,19 @@ export function createApp(handle: SdkFetch, options: HttpOptions, onError: (erro
   const local = localhostAllowedHostnames();
   const hosts = names(allowedHosts, "allowedHosts") ?? local;
   const origins = names(allowedOrigins, "allowedOrigins") ?? (hosts === "any" ? local : hosts);
+  /** The last `Host` header that passed, which nearly every request has again: checking it parses a URL. */
+  let passed: string | null = null;
   return new Hono().all(path, async (c) => {
     const request = c.req.raw;
-    const refused =
-      (hosts === "any" ? undefined : hostHeaderValidationResponse(request, hosts)) ??
-      (origins === "any" ? undefined : originValidationResponse(request, origins));
+    if (hosts !== "any") {
+      const host = request.headers.get("host");
+      if (host === null || host !== passed) {
+        const refused = hostHeaderValidationResponse(request, hosts);
+        if (refused !== undefined) return refused;
+        passed = host;
+      }
+    }
+    const refused = origins === "any" ? undefined : originValidationResponse(request, origins);
     if (refused !== undefined) return refused;
     if (auth === undefined) return handle(request);
     let authInfo: AuthInfo | Response;
