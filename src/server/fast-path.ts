@@ -7,6 +7,7 @@ import { REVISION } from "../wire/2026-07-28.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventStreams } from "./listen-http.ts";
 import type { ListenHub } from "./listen.ts";
+import { withHonestSignal } from "./request.deno.ts";
 import type { PrincipalOf } from "./sdk.ts";
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -63,7 +64,7 @@ export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
       try {
         body = JSON.parse(text);
       } catch {
-        return sdk(new Request(request.url, { method, headers, body: text, signal: request.signal }), handlerOptions);
+        return sdk(new Request(request.url, { method, headers, body: text, signal: withHonestSignal(request).signal }), handlerOptions);
       }
     }
     const plain = plainRequest(body, headers);
@@ -127,7 +128,7 @@ async function listen(
       if (inner.headers.get("content-type") !== "text/event-stream") return inner;
     }
     if (!tasks) throw missingTasksExtension();
-    return streams.respond(await hub.subscribe(id, taskIds, principalOf(authInfo)), request.signal, inner);
+    return streams.respond(await hub.subscribe(id, taskIds, principalOf(authInfo)), withHonestSignal(request).signal, inner);
   } catch (error) {
     await inner?.body?.cancel();
     return errorResponse(id, error, onError);

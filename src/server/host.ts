@@ -19,7 +19,7 @@ import { createApp } from "./http.ts";
 import type { TasksOptions } from "./options.ts";
 import { checkFunction } from "./options.ts";
 import { registerOwnTools } from "./own-tools.ts";
-import { withHonestSignal } from "./request.deno.ts";
+import { keepInfo } from "./request.deno.ts";
 import { registerTaskMethods } from "./task-methods.ts";
 import type { CloseOptions } from "./tasks.ts";
 import { Tasks } from "./tasks.ts";
@@ -97,7 +97,7 @@ export class Host {
     );
     this.#handle = this.#tasks.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
     this.app = createApp(this.#handle, options, (error) => onError(error, {}));
-    this.fetch = (request, info) => this.app.fetch(withHonestSignal(request, info));
+    this.fetch = (request, info) => this.app.fetch(keepInfo(request, info));
     this.notify = this.#notifier();
   }
 

@@ -17,6 +17,7 @@ import { ListenHub } from "./listen.ts";
 import type { ResolvedOptions, TasksOptions } from "./options.ts";
 import { resolveOptions } from "./options.ts";
 import { identityOf, serverInfoMeta, toRequestedSchema } from "./sdk.ts";
+import { withHonestSignal } from "./request.deno.ts";
 import { registerTaskMethods } from "./task-methods.ts";
 import { Unanswered } from "./unanswered.ts";
 
@@ -120,7 +121,7 @@ export class Tasks {
   /** `wrap` for a fetch function alone. */
   wrapFetch(fetch: SdkFetch): SdkFetch {
     const { options, dispatcher, hub } = this.parts;
-    const open = fastPath(fetch, {
+    const open = fastPath((request, handlerOptions) => fetch(withHonestSignal(request), handlerOptions), {
       dispatcher,
       hub,
       streams: this.#streams,
