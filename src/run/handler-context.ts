@@ -1,8 +1,19 @@
 import type { InputRequest, JsonObject } from "../task/task.ts";
 import type { External, Root, SamplingResult, Schema, TaskContext } from "./context.ts";
 import { EXTERNAL } from "./outcome.ts";
+import { checkDuration } from "./policy.ts";
 import { form, page, raw, rootsList, sampling } from "./questions.ts";
 import type { Run } from "./run.ts";
+
+/**
+ * A promise that may reject without anybody listening. A handler that does not wait for its question when the client
+ * cancels or declines is careless; the process must not die of it.
+ */
+function settling<Output>(work: () => Promise<Output>): Promise<Output> {
+  const promise = work();
+  promise.catch(() => {});
+  return promise;
+}
 
 /** The face of a run that its handler sees. */
 export class HandlerContext implements TaskContext {
@@ -36,26 +47,30 @@ export class HandlerContext implements TaskContext {
     this.#run.progress(done, total, message);
   }
 
-  async elicit<Output>(message: string, schema: Schema<Output>): Promise<Output> {
-    return this.#run.ask("elicit", form(message, schema, this.#run.env.toRequestedSchema));
+  elicit<Output>(message: string, schema: Schema<Output>): Promise<Output> {
+    return settling(async () => this.#run.ask("elicit", form(message, schema, this.#run.env.toRequestedSchema)));
   }
 
-  async elicitUrl(message: string, url: string | URL): Promise<void> {
-    return this.#run.ask("url", page(message, url));
+  elicitUrl(message: string, url: string | URL): Promise<void> {
+    return settling(async () => this.#run.ask("url", page(message, url)));
   }
 
-  async sample(params: JsonObject): Promise<SamplingResult> {
-    return this.#run.ask("sample", sampling(params));
+  sample(params: JsonObject): Promise<SamplingResult> {
+    return settling(async () => this.#run.ask("sample", sampling(params)));
   }
 
-  async roots(): Promise<Root[]> {
-    return this.#run.ask("roots", rootsList());
+  roots(): Promise<Root[]> {
+    return settling(async () => this.#run.ask("roots", rootsList()));
   }
 
-  async ask<Name extends string>(questions: Record<Name, InputRequest>): Promise<Record<Name, JsonObject>> {
-    const names = Object.keys(questions) as Name[];
-    const answers = await Promise.all(names.map((name) => this.#run.ask(name, raw(questions[name]))));
-    return Object.fromEntries(names.map((name, at) => [name, answers[at]])) as Record<Name, JsonObject>;
+  ask<Name extends string>(questions: Record<Name, InputRequest>): Promise<Record<Name, JsonObject>> {
+    return settling(async () => {
+      const names = Object.keys(questions) as Name[];
+      // All or none: a question that nobody waits for would stay open.
+      for (const name of names) this.#run.checkAskable(questions[name]);
+      const answers = await Promise.all(names.map((name) => this.#run.ask(name, raw(questions[name]))));
+      return Object.fromEntries(names.map((name, at) => [name, answers[at]])) as Record<Name, JsonObject>;
+    });
   }
 
   async step<Output>(_name: string, work: () => Output | Promise<Output>): Promise<Output> {
@@ -63,16 +78,20 @@ export class HandlerContext implements TaskContext {
     return work();
   }
 
-  async sleep(_name: string, ms: number): Promise<void> {
-    return this.#run.sleep(ms);
+  sleep(name: string, ms: number): Promise<void> {
+    return settling(async () => {
+      checkDuration(ms, `task.sleep("${name}", ms)`, { infinity: true });
+      await this.#run.sleep(ms);
+    });
   }
 
   extend(ms: number): void {
+    checkDuration(ms, "task.extend(ms)");
     this.#run.extend(ms);
   }
 
-  async begin(): Promise<void> {
-    return this.#run.beginIfTasks();
+  begin(): Promise<void> {
+    return settling(async () => this.#run.beginIfTasks());
   }
 
   external(): External {

@@ -25,11 +25,18 @@ export type TaskAnswerEvent =
 
 /**
  * Runs actor logic as a tool's handler: its input is the tool's input, its output the result, its state the task's
- * `statusMessage`, and its emitted events the rest. It is stopped when the task is cancelled or expires.
+ * `statusMessage`, and its emitted events the rest. It is stopped when the task ends, whatever ends it.
  */
 export function logicHandler(logic: TaskLogic, clock: Clock): Handler {
   return (input, task) =>
-    new Promise((resolve, reject) => {
+    new Promise((resolvePromise, rejectPromise) => {
+      const ending = (settle: (value: unknown) => void) => (value: unknown) => {
+        settle(value);
+        // Not within its own step: it may end with its very first.
+        void Promise.resolve().then(() => actor.stop());
+      };
+      const resolve = ending(resolvePromise);
+      const reject = ending(rejectPromise);
       const actor = startLogic(logic, input, clock, {
         onState: (state) => task.status(state),
         onDone: resolve,

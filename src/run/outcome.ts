@@ -33,24 +33,40 @@ export async function outcomeOf(value: unknown, rules: ResultRules): Promise<Out
   if (value === EXTERNAL) return { kind: "external" };
   const result = value instanceof RawResult ? value.result : await toToolResult(value, rules);
   const json = JSON.stringify(result);
-  checkBytes("The result", json, rules.resultBytes, "resultBytes");
+  checkBytes("The result", json, rules.resultBytes, "resultBytes", RpcCode.internal);
   return { kind: "result", result: JSON.parse(json) as ToolResult };
 }
 
 const encoder = new TextEncoder();
 
 /** Throws `TooLargeError` when a text has more bytes than it may. */
-export function checkBytes(what: string, text: string, limit: number, option: string): void {
+export function checkBytes(
+  what: string,
+  text: string,
+  limit: number,
+  option: string,
+  rpcCode: number = RpcCode.invalidParams,
+): void {
   // A character has one to three bytes for each unit of its length, so that counting is seldom needed.
   if (text.length * 3 <= limit) return;
   const bytes = encoder.encode(text).byteLength;
-  if (bytes > limit) throw new TooLargeError(what, bytes, limit, option);
+  if (bytes > limit) throw new TooLargeError(what, bytes, limit, option, rpcCode);
 }
 
 /** The outcome of what a handler threw. */
 export function outcomeOfError(error: unknown): Outcome {
   if (error instanceof DeclinedError) return { kind: "result", result: errorResult(error.message) };
-  return { kind: "error", error: toRpcError(error) };
+  return { kind: "error", error: tellable(toRpcError(error)) };
+}
+
+/** An error as it can be stored and sent: what its data has that is no JSON stays away. */
+function tellable(error: JsonRpcError): JsonRpcError {
+  if (error.data === undefined) return error;
+  try {
+    return JSON.parse(JSON.stringify(error)) as JsonRpcError;
+  } catch {
+    return { code: error.code, message: error.message };
+  }
 }
 
 /** Whether the host's author should hear of a thrown value: whatever was not meant for the client. */
@@ -77,10 +93,10 @@ async function toToolResult(value: unknown, rules: ResultRules): Promise<ToolRes
 
 function shape(value: unknown, rules: ResultRules): ToolResult {
   if (value === undefined || value === null) return { content: [] };
-  if (isJsonObject(value) && Array.isArray(value["content"])) {
+  if (isToolResult(value, rules)) {
     // What kind of result it is, is not the handler's to say: it would pass for a task.
     const { resultType: _resultType, ...result } = value;
-    return result as ToolResult;
+    return result;
   }
   if (rules.outputSchema !== undefined) {
     return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value };
@@ -90,6 +106,14 @@ function shape(value: unknown, rules: ResultRules): ToolResult {
     `The handler of the tool "${rules.tool}" returned ${typeof value}. Return a string, { content: [ … ] }, ` +
       "or give the tool an outputSchema to return structured content.",
   );
+}
+
+/** Whether a value is a result with its content, and no structure of the tool's own that has a `content` too. */
+function isToolResult(value: unknown, { outputSchema }: ResultRules): value is ToolResult {
+  if (!isJsonObject(value) || !Array.isArray(value["content"])) return false;
+  const { content, structuredContent, isError } = value as { [key: string]: unknown; content: unknown[] };
+  if (!content.every((block) => isJsonObject(block) && typeof block["type"] === "string")) return false;
+  return outputSchema === undefined || content.length > 0 || structuredContent !== undefined || isError === true;
 }
 
 /** What is wrong with a value by a schema, or `undefined`. */

@@ -56,6 +56,9 @@ const POLICY_OPTIONS: ReadonlySet<string> = new Set<keyof TaskOptions>([
 /** Options with the defaults filled in. Throws `TypeError` or `RangeError` that says what to write. */
 export function resolvePolicy(policy: TaskMode | TaskOptions, defaults: PolicyDefaults, where: string): ResolvedPolicy {
   const options: TaskOptions = typeof policy === "string" ? { mode: policy } : policy;
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${where}: the policy is a mode, or options such as { mode: "optional" }.`);
+  }
   for (const option in options) {
     if (!POLICY_OPTIONS.has(option)) {
       throw new TypeError(`${where}: ${option} is unknown. The options are ${[...POLICY_OPTIONS].join(", ")}.`);

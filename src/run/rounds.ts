@@ -8,9 +8,19 @@ import type { Run } from "./run.ts";
 interface Round {
   readonly run: Run;
   readonly tool: string;
+  readonly tasks: boolean;
   /** The arguments, in one spelling: a round is bound to its call. */
   readonly arguments: string;
   readonly timer: unknown;
+}
+
+/** What a round is bound to. */
+export interface RoundCall {
+  readonly principal: string | undefined;
+  readonly tool: string;
+  readonly arguments: JsonObject;
+  /** Whether the client knows tasks: what it did not declare, it must not be answered with. */
+  readonly tasks: boolean;
 }
 
 export interface RoundsOptions {
@@ -29,6 +39,7 @@ export interface RoundsOptions {
 export class Rounds {
   readonly #options: RoundsOptions;
   readonly #waiting = new Map<string, Round>();
+  #closed = false;
 
   constructor(options: RoundsOptions) {
     this.#options = options;
@@ -39,22 +50,23 @@ export class Rounds {
   }
 
   /** Puts a run aside and gives the `requestState` that brings it back. Throws `QuotaExceededError`. */
-  wait(run: Run, tool: string, args: JsonObject): string {
+  wait(run: Run, call: Omit<RoundCall, "principal">): string {
     if (this.#waiting.size >= this.#options.limit) {
       throw new QuotaExceededError("The server waits for as many answers as it may.");
     }
     const requestState = createId();
-    this.#add(requestState, { run, tool, arguments: canonical(args) });
+    this.#add(requestState, { run, tool: call.tool, tasks: call.tasks, arguments: canonical(call.arguments) });
     return requestState;
   }
 
   /**
    * Hands the run of a `requestState` to `answer`, and gives it when that resolves; when it rejects, the run waits on
-   * under the same key. Throws `InvalidRequestStateError` unless caller, tool and arguments are those of the call.
+   * under the same key. Throws `InvalidRequestStateError` unless caller, tool, arguments and the client's knowing tasks
+   * are those of the call.
    */
   async take(
     requestState: unknown,
-    call: { principal: string | undefined; tool: string; arguments: JsonObject },
+    call: RoundCall,
     answer: (run: Run) => Promise<void>,
   ): Promise<Run> {
     const round = typeof requestState === "string" ? this.#waiting.get(requestState) : undefined;
@@ -62,6 +74,7 @@ export class Rounds {
       typeof requestState !== "string" ||
       round === undefined ||
       round.run.principal !== call.principal ||
+      round.tasks !== call.tasks ||
       round.tool !== call.tool ||
       round.arguments !== canonical(call.arguments)
     ) {
@@ -78,13 +91,15 @@ export class Rounds {
     return round.run;
   }
 
-  /** Forgets all of them. */
-  clear(): void {
+  /** Forgets all of them, those too that are just being answered. */
+  close(): void {
+    this.#closed = true;
     for (const { timer } of this.#waiting.values()) this.#options.clock.clearTimeout(timer);
     this.#waiting.clear();
   }
 
   #add(requestState: string, round: Omit<Round, "timer">): void {
+    if (this.#closed) return;
     const timer = this.#options.clock.setTimeout(() => {
       this.#waiting.delete(requestState);
       this.#options.onExpired(round.run);

@@ -37,8 +37,10 @@ export interface RunEnvironment {
   readonly slots: Slots;
   readonly toRequestedSchema: ToRequestedSchema;
   readonly onError: (error: unknown, about: { taskId?: string; tool?: string }) => void;
-  /** Called once, when nothing of a run is left. */
+  /** Called when nothing of a run is left to wait for. */
   readonly onGone: (run: Run) => void;
+  /** Called when a run's handler is done, and its task waits for others to end it. */
+  readonly onElsewhere: (run: Run) => void;
 }
 
 /** Why a waiting caller is answered. */
@@ -86,6 +88,7 @@ export class Run {
   #open: Map<string, OpenQuestion> | undefined;
   #keys = 0;
   #hasSlot = false;
+  #hasReturned = false;
   #takingSlot: Promise<void> | undefined;
   #onTurn: (() => void) | undefined;
   /** The request that waits. It goes when it is answered: a task must not hold on to what served its request. */
@@ -121,11 +124,22 @@ export class Run {
     return this.#env;
   }
 
+  /** Whether nothing can come of this run any more. Work that goes on elsewhere has not ended with its handler. */
+  get #isOver(): boolean {
+    return this.#aborted !== undefined || (this.#outcome !== undefined && this.#outcome.kind !== "external");
+  }
+
   /** Runs the handler to its end. Never rejects. */
   async execute(handler: Handler, input: unknown): Promise<void> {
+    if (this.#isOver) return;
     if (!this.#env.slots.tryTake()) {
       this.status(QUEUED);
       if (!(await this.#env.slots.take(this.signal))) return;
+      if (this.#isOver) {
+        // The run ended just when its turn had come.
+        this.#env.slots.free();
+        return;
+      }
       this.status(undefined);
     }
     this.#hasSlot = true;
@@ -136,6 +150,7 @@ export class Run {
       if (this.#aborted === undefined && isUnexpected(error)) this.#report(error);
       outcome = outcomeOfError(error);
     }
+    this.#hasReturned = true;
     this.#freeSlot();
     await this.finish(outcome);
   }
@@ -146,15 +161,32 @@ export class Run {
     if (outcome.kind === "external" && !this.#canBegin) return; // A plain call waits for whoever completes it.
     this.#outcome = outcome;
     this.#onTurn?.();
-    if (outcome.kind === "external") await this.begin().catch(() => {});
+    if (outcome.kind === "external") return this.#goElsewhere();
     if (this.#begun !== undefined) await this.#settle(outcome);
     this.#leave();
+  }
+
+  /** Leaves the work to others, who may still want the signal and the answers to their questions. */
+  async #goElsewhere(): Promise<void> {
+    try {
+      await this.begin();
+    } catch {
+      // Whoever called has been told.
+      this.#leave();
+      return;
+    }
+    if (this.#aborted === undefined) this.#env.onElsewhere(this);
   }
 
   /** Makes the call a task, and resolves once it is stored. */
   begin(): Promise<TaskRecord> {
     this.#begun ??= this.#create();
     return this.#begun;
+  }
+
+  /** Resolves once it is certain whether the call is a task: at once, unless it is just becoming one. */
+  async becoming(): Promise<void> {
+    await this.#begun?.catch(() => {});
   }
 
   /** `begin`, where the client declared the extension. */
@@ -173,7 +205,7 @@ export class Run {
     const { signal } = waiting;
     const { clock } = this.#env;
     const { inlineWithinMs } = this.#policy;
-    const onAbort = () => this.abort(new AbortedError("The request was cancelled"));
+    const onAbort = () => this.withdraw(new AbortedError("The request was cancelled"));
     let late = this.#canBegin && inlineWithinMs === 0;
     const timer =
       this.#canBegin && !late && inlineWithinMs !== Number.POSITIVE_INFINITY
@@ -200,7 +232,7 @@ export class Run {
       }
     } catch (error) {
       // No task could be made of it: nobody would ever hear of this run again.
-      this.abort(new AbortedError("The call could not become a task"));
+      this.withdraw(new AbortedError("The call could not become a task"));
       throw error;
     } finally {
       this.#onTurn = undefined;
@@ -212,7 +244,7 @@ export class Run {
 
   /** Stops the run: its signal fires, its questions and slot are let go, whatever the handler does. */
   abort(reason: AbortedError): void {
-    if (this.#aborted !== undefined || this.#outcome !== undefined) return;
+    if (this.#isOver) return;
     this.#aborted = reason;
     const open = [...(this.#open?.values() ?? [])];
     this.#open = undefined;
@@ -220,10 +252,19 @@ export class Run {
     this.#controller?.abort(reason);
     this.#freeSlot();
     this.#onTurn?.();
-    this.#leave();
+    // A task that is just being made ends before its run is let go.
+    if (this.#begun !== undefined && !this.#isTask) void this.becoming().then(() => this.#leave());
+    else this.#leave();
+  }
+
+  /** Stops the run, and cancels the task that it is, of which nobody will ever hear: the requestor has gone. */
+  withdraw(reason: AbortedError): void {
+    this.abort(reason);
+    if (this.#isTask) this.#change({ type: "task.cancel", message: reason.message });
   }
 
   status(message: string | undefined): void {
+    if (this.#isOver) return;
     this.#statusMessage = message;
     if (this.#isTask) this.#change({ type: "task.status", message });
     if (this.#policy.extendOnProgress && this.#policy.ttlMs !== null) this.extend(this.#policy.ttlMs);
@@ -235,14 +276,33 @@ export class Run {
   }
 
   extend(ms: number): void {
-    if (!this.#isTask) return;
+    if (!this.#isTask || this.#isOver) return;
     void this.#env.registry.extend(this.taskId, ms).catch((error: unknown) => this.#report(error));
+  }
+
+  /** Throws `MissingCapabilityError` when the client cannot be asked such a question. */
+  checkAskable(request: InputRequest): void {
+    checkAskable(request, this.#askable);
   }
 
   /** Asks a question and waits for its answer, without a slot. */
   async ask<Output>(name: string, question: Question<Output>): Promise<Output> {
+    const answer = this.#put(name, question);
+    this.#freeSlot();
+    const given = await answer;
+    await this.#retakeSlot();
+    return question.read(given);
+  }
+
+  /** Asks a question for work that is done elsewhere, and has no slot. Resolves to the answer as it came. */
+  async askElsewhere(name: string, question: Question<unknown>): Promise<JsonObject> {
+    return this.#put(name, question);
+  }
+
+  #put(name: string, question: Question<unknown>): Promise<JsonObject> {
     if (this.#aborted !== undefined) throw this.#aborted;
-    checkAskable(question.request, this.#askable);
+    if (this.#isOver) throw new AbortedError("The work was done before the question was asked");
+    this.checkAskable(question.request);
     this.#keys += 1;
     const key = `${name}-${this.#keys}`;
     const answer = new Promise<JsonObject>((resolve, reject) => {
@@ -251,10 +311,7 @@ export class Run {
     });
     if (this.#isTask) this.#change({ type: "task.ask", inputRequests: { [key]: question.request } });
     else this.#onTurn?.();
-    this.#freeSlot();
-    const given = await answer;
-    await this.#retakeSlot();
-    return question.read(given);
+    return answer;
   }
 
   /** Waits without a slot. */
@@ -291,7 +348,11 @@ export class Run {
 
   /** Answers a plain call's questions. Throws `InvalidAnswerError`, and then nothing is answered. */
   async answer(responses: JsonObject): Promise<void> {
-    this.#deliver(await checkedAnswers(this.openRequests, responses, (key, answer) => this.refine(key, answer)));
+    const answers = await checkedAnswers(this.openRequests, responses, (key, answer) => this.refine(key, answer));
+    if (this.#begun === undefined) return this.#deliver(answers);
+    // It became a task while the requestor was away, and its questions are the task's now.
+    await this.#begun;
+    await this.#env.registry.change(this.taskId, { type: "task.answer", inputResponses: answers });
   }
 
   #deliver(answers: { readonly [key: string]: JsonObject }): void {
@@ -323,11 +384,11 @@ export class Run {
       throw this.#aborted;
     }
     const inputRequests = this.openRequests;
-    if (Object.keys(inputRequests).length > 0) {
-      await registry.change(this.taskId, { type: "task.ask", inputRequests });
-    } else if (this.#statusMessage !== record.statusMessage) {
-      await registry.change(this.taskId, { type: "task.status", message: this.#statusMessage });
-    }
+    await Promise.all([
+      this.#statusMessage !== record.statusMessage &&
+        registry.change(this.taskId, { type: "task.status", message: this.#statusMessage }),
+      Object.keys(inputRequests).length > 0 && registry.change(this.taskId, { type: "task.ask", inputRequests }),
+    ]);
     return (await registry.find(this.taskId)) ?? record;
   }
 
@@ -372,11 +433,11 @@ export class Run {
   }
 
   async #retakeSlot(): Promise<void> {
-    if (this.#hasSlot) return;
+    if (this.#hasSlot || this.#hasReturned) return;
     this.#takingSlot ??= this.#env.slots.take(this.signal).then((taken) => {
       this.#hasSlot = taken;
       this.#takingSlot = undefined;
-      if (taken && (this.#aborted !== undefined || this.#outcome !== undefined)) this.#freeSlot();
+      if (taken && (this.#hasReturned || this.#aborted !== undefined)) this.#freeSlot();
     });
     await this.#takingSlot;
     if (this.#aborted !== undefined) throw this.#aborted;

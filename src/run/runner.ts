@@ -45,11 +45,16 @@ export interface RunnerOptions {
   readonly onError: RunEnvironment["onError"];
 }
 
+const NO_ARGUMENTS: JsonObject = Object.freeze({});
+
 /** Runs the tools of a host, and answers for the tasks that come of it. */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #env: RunEnvironment;
+  /** The runs whose handlers work, sleep or wait. */
   readonly #runs = new Map<string, Run>();
+  /** The runs whose work is done by others. */
+  readonly #elsewhere = new Map<string, Run>();
   readonly #rounds: Rounds;
   readonly #slots: Slots;
   #closed = false;
@@ -62,7 +67,7 @@ export class Runner {
       clock: options.clock,
       limit: options.rounds,
       ttlMs: options.roundTtlMs,
-      onExpired: (run) => run.abort(new AbortedError("The questions were not answered in time")),
+      onExpired: (run) => run.withdraw(new AbortedError("The questions were not answered in time")),
     });
     this.#env = {
       registry: options.registry,
@@ -71,24 +76,32 @@ export class Runner {
       toRequestedSchema: options.toRequestedSchema,
       onError: options.onError,
       onGone: (run) => {
-        this.#runs.delete(run.taskId);
-        if (this.#runs.size === 0) this.#onIdle?.();
+        this.#elsewhere.delete(run.taskId);
+        this.#forget(run);
+      },
+      onElsewhere: (run) => {
+        this.#elsewhere.set(run.taskId, run);
+        this.#forget(run);
       },
     };
   }
 
   /** How much is held, for tests and for figures. */
-  get sizes(): { runs: number; rounds: number; taken: number; waiting: number } {
-    return { runs: this.#runs.size, rounds: this.#rounds.size, ...this.#slots.sizes };
+  get sizes(): { runs: number; elsewhere: number; rounds: number; taken: number; waiting: number } {
+    const { size: runs } = this.#runs;
+    return { runs, elsewhere: this.#elsewhere.size, rounds: this.#rounds.size, ...this.#slots.sizes };
   }
 
   /**
    * Calls a tool with input that is valid. Throws `MissingCapabilityError`, `TooLargeError`, `QuotaExceededError` or
    * `HostClosedError`; whatever the handler does is in the answer.
    */
-  async call(tool: Tool, input: unknown, call: Call): Promise<Answer> {
+  async call(tool: Tool, input: unknown, given: Call): Promise<Answer> {
     if (this.#closed) throw new HostClosedError();
-    checkBytes("The arguments", JSON.stringify(call.arguments), this.#options.argumentBytes, "argumentBytes");
+    const json = JSON.stringify(given.arguments);
+    checkBytes("The arguments", json, this.#options.argumentBytes, "argumentBytes");
+    // A handler may do to its input what it likes; the record and the rounds keep what came.
+    const call: Call = { ...given, arguments: json === "{}" ? NO_ARGUMENTS : (JSON.parse(json) as JsonObject) };
     const { policy } = tool;
     const resolved = resolvePolicy(
       typeof policy === "function" ? await policy(input, call) : policy,
@@ -96,6 +109,7 @@ export class Runner {
       `The task policy of the tool "${tool.name}"`,
     );
     if (resolved.mode === "required" && !call.tasks) throw missingTasksExtension();
+    if (this.#closed) throw new HostClosedError();
     const { resultBytes } = this.#options;
     const run = new Run(this.#env, call, resolved, { tool: tool.name, outputSchema: tool.outputSchema, resultBytes });
     this.#runs.set(run.taskId, run);
@@ -103,7 +117,7 @@ export class Runner {
       try {
         await run.begin();
       } catch (error) {
-        run.abort(new AbortedError("The task could not be made"));
+        run.withdraw(new AbortedError("The task could not be made"));
         throw error;
       }
     }
@@ -116,8 +130,7 @@ export class Runner {
   async resume(tool: Tool, requestState: unknown, responses: JsonObject, call: Call): Promise<Answer> {
     if (this.#closed) throw new HostClosedError();
     checkBytes("The answers", JSON.stringify(responses), this.#options.answerBytes, "answerBytes");
-    const { principal, arguments: args } = call;
-    const run = await this.#rounds.take(requestState, { principal, tool: tool.name, arguments: args }, (waiting) =>
+    const run = await this.#rounds.take(requestState, { ...call, tool: tool.name }, (waiting) =>
       waiting.answer(responses),
     );
     return this.#turn(run, tool, call);
@@ -127,7 +140,7 @@ export class Runner {
   async update(taskId: string, principal: string | undefined, responses: JsonObject): Promise<void> {
     await this.#options.registry.get(taskId, principal);
     checkBytes("The answers", JSON.stringify(responses), this.#options.answerBytes, "answerBytes");
-    const run = this.#runs.get(taskId);
+    const run = this.#runOf(taskId);
     await this.#options.registry.answer(taskId, responses, async (key, answer) => run?.refine(key, answer));
   }
 
@@ -144,36 +157,59 @@ export class Runner {
   task(taskId: string, toolOf: (name: string) => Tool | undefined): TaskHandle {
     return new TaskHandle(taskId, {
       registry: this.#options.registry,
-      run: () => this.#runs.get(taskId),
+      run: () => this.#runOf(taskId),
       rulesOf: (name) => ({
         tool: name,
         outputSchema: toolOf(name)?.outputSchema,
         resultBytes: this.#options.resultBytes,
       }),
       toRequestedSchema: this.#options.toRequestedSchema,
+      onError: this.#options.onError,
     });
   }
 
-  /** Takes no new work, waits up to `graceMs` milliseconds for what runs, and aborts the rest. */
+  /**
+   * Takes no new work, waits up to `graceMs` milliseconds for what runs, and aborts the rest. Resolves once nothing of
+   * it is left but what handlers do who do not look at their signal.
+   */
   async close(graceMs: number): Promise<void> {
     this.#closed = true;
     const { clock, registry } = this.#options;
-    if (this.#runs.size > 0 && graceMs > 0) {
+    if (graceMs > 0) {
       let timer: unknown;
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-        timer = clock.setTimeout(resolve, graceMs);
-      });
+      const graceIsOver = new Promise<void>((resolve) => (timer = clock.setTimeout(resolve, graceMs)));
+      await Promise.race([this.#idle(), graceIsOver]);
       clock.clearTimeout(timer);
     }
-    this.#rounds.clear();
-    const left = [...this.#runs.values()];
+    this.#rounds.close();
+    const reason = new AbortedError(SHUT_DOWN.message);
     await Promise.allSettled(
-      left.map(async (run) => {
-        if (run.isTask) await registry.change(run.taskId, { type: "task.fail", error: SHUT_DOWN });
-        run.abort(new AbortedError(SHUT_DOWN.message));
+      [...this.#runs.values()].map(async (run) => {
+        try {
+          if (run.isTask) await registry.change(run.taskId, { type: "task.fail", error: SHUT_DOWN });
+        } finally {
+          run.abort(reason);
+        }
       }),
     );
+    // Tasks whose work is done elsewhere go on without this process.
+    for (const run of this.#elsewhere.values()) run.abort(reason);
+    // Ends that are being stored, and tasks that are being made.
+    await this.#idle();
+  }
+
+  #runOf(taskId: string): Run | undefined {
+    return this.#runs.get(taskId) ?? this.#elsewhere.get(taskId);
+  }
+
+  #forget(run: Run): void {
+    this.#runs.delete(run.taskId);
+    if (this.#runs.size === 0) this.#onIdle?.();
+  }
+
+  /** Resolves when no handler works any more. */
+  async #idle(): Promise<void> {
+    if (this.#runs.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
   }
 
   async #turn(run: Run, tool: Tool, call: Call): Promise<Answer> {
@@ -185,10 +221,10 @@ export class Runner {
         return answerOf(turn.outcome);
       case "questions":
         try {
-          const requestState = this.#rounds.wait(run, tool.name, call.arguments);
+          const requestState = this.#rounds.wait(run, { ...call, tool: tool.name });
           return { kind: "input_required", inputRequests: turn.inputRequests, requestState };
         } catch (error) {
-          run.abort(new AbortedError("The questions could not be asked"));
+          run.withdraw(new AbortedError("The questions could not be asked"));
           throw error;
         }
     }

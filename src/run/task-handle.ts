@@ -5,10 +5,11 @@ import type { InputRequest, JsonObject, TaskRecord } from "../task/task.ts";
 import { isTerminal } from "../task/task.ts";
 import type { Schema } from "./context.ts";
 import type { Outcome, ResultRules } from "./outcome.ts";
-import { outcomeOf, outcomeOfError } from "./outcome.ts";
+import { isUnexpected, outcomeOf, outcomeOfError } from "./outcome.ts";
+import { checkDuration } from "./policy.ts";
 import type { Question, ToRequestedSchema } from "./questions.ts";
 import { checkAskable, form, raw } from "./questions.ts";
-import type { Run } from "./run.ts";
+import type { Run, RunEnvironment } from "./run.ts";
 import { progressMessage } from "./run.ts";
 
 interface HandleOptions {
@@ -16,11 +17,13 @@ interface HandleOptions {
   readonly run: () => Run | undefined;
   readonly rulesOf: (tool: string) => ResultRules;
   readonly toRequestedSchema: ToRequestedSchema;
+  readonly onError: RunEnvironment["onError"];
 }
 
 /**
- * A task in the hands of whoever does its work: for tasks whose handler returned `task.external()`. Every method
- * rejects with `TaskNotFoundError` when there is no such task. What comes after the task's end changes nothing.
+ * A task in the hands of whoever does its work: for tasks whose handler returned `task.external()`. A plain call of
+ * this process that waits for its end is served just so. Every method rejects with `TaskNotFoundError` when there is no
+ * such task. What comes after the task's end changes nothing.
  */
 export class TaskHandle {
   readonly taskId: string;
@@ -31,9 +34,19 @@ export class TaskHandle {
     this.#options = options;
   }
 
-  /** Completes the task with what a handler may return. */
+  /**
+   * Completes the task with what a handler may return. What no client can be told, a value that is no JSON for example,
+   * fails the task and reaches `onError`.
+   */
   async complete(value?: unknown): Promise<void> {
-    await this.#end((rules) => outcomeOf(value, rules));
+    await this.#end(async (rules) => {
+      try {
+        return await outcomeOf(value, rules);
+      } catch (error) {
+        if (isUnexpected(error)) this.#options.onError(error, { taskId: this.taskId, tool: rules.tool });
+        return outcomeOfError(error);
+      }
+    });
   }
 
   /** Fails the task with the JSON-RPC error of a `ProtocolError`; of any other error the client learns nothing. */
@@ -43,13 +56,16 @@ export class TaskHandle {
 
   /** Tells in words what goes on. */
   async status(message: string): Promise<void> {
-    await this.#record();
-    await this.#options.registry.change(this.taskId, { type: "task.status", message });
+    const plain = await this.#plain();
+    if (plain !== undefined) plain.status(message);
+    else await this.#status(message);
   }
 
   /** Tells how far the work is. */
   async progress(done: number, total?: number, message?: string): Promise<void> {
-    await this.status(progressMessage(done, total, message));
+    const plain = await this.#plain();
+    if (plain !== undefined) plain.progress(done, total, message);
+    else await this.#status(progressMessage(done, total, message));
   }
 
   /** Asks a person for the fields of a flat object schema. Rejects like `TaskContext.elicit`, and when the task ends. */
@@ -64,8 +80,17 @@ export class TaskHandle {
 
   /** Moves the end of the task's time to live to `ms` milliseconds from now. Never earlier. */
   async extend(ms: number): Promise<void> {
+    checkDuration(ms, "extend(ms)");
+    if ((await this.#plain()) !== undefined) return;
     await this.#record();
     await this.#options.registry.extend(this.taskId, ms);
+  }
+
+  /** The call, if it is a plain one. */
+  async #plain(): Promise<Run | undefined> {
+    const run = this.#options.run();
+    await run?.becoming();
+    return run?.isTask === false ? run : undefined;
   }
 
   async #record(): Promise<TaskRecord> {
@@ -74,15 +99,19 @@ export class TaskHandle {
     return record;
   }
 
+  async #status(message: string): Promise<void> {
+    await this.#record();
+    await this.#options.registry.change(this.taskId, { type: "task.status", message });
+  }
+
   async #end(outcomeBy: (rules: ResultRules) => Promise<Outcome>): Promise<void> {
-    const { registry, run, rulesOf } = this.#options;
-    const plain = run();
-    if (plain !== undefined && !plain.isTask) {
-      await plain.finish(await settled(outcomeBy, rulesOf(plain.tool)));
-      return;
-    }
-    const outcome = await settled(outcomeBy, rulesOf((await this.#record()).tool));
-    if (outcome.kind === "result") {
+    const { registry, rulesOf } = this.#options;
+    const plain = await this.#plain();
+    const outcome = await outcomeBy(rulesOf(plain?.tool ?? (await this.#record()).tool));
+    // It may have become a task while its result was looked at.
+    const stillPlain = plain === undefined ? undefined : await this.#plain();
+    if (stillPlain !== undefined) await stillPlain.finish(outcome);
+    else if (outcome.kind === "result") {
       await registry.change(this.taskId, { type: "task.complete", result: outcome.result });
     } else if (outcome.kind === "error") {
       await registry.change(this.taskId, { type: "task.fail", error: outcome.error });
@@ -90,31 +119,30 @@ export class TaskHandle {
   }
 
   async #ask<Output>(name: string, question: Question<Output>): Promise<Output> {
+    const run = this.#options.run();
+    if (run !== undefined) return question.read(await run.askElsewhere(name, question));
     const { registry } = this.#options;
     checkAskable(question.request, (await this.#record()).askable);
     const key = `${name}-${createId().slice(0, 12)}`;
+    let unwatch = () => {};
     const answer = new Promise<JsonObject>((resolve, reject) => {
-      const unwatch = registry.watch(this.taskId, (record) => {
+      unwatch = registry.watch(this.taskId, (record) => {
         const given = record.inputResponses[key];
-        if (given === undefined && !isTerminal(record)) return;
-        unwatch();
-        if (given === undefined) reject(new AbortedError(record.statusMessage ?? `The task is ${record.status}`));
-        else resolve(given);
+        if (given !== undefined) resolve(given);
+        else if (isTerminal(record)) reject(new AbortedError(record.statusMessage ?? `The task is ${record.status}`));
       });
     });
-    const asked = await registry.change(this.taskId, {
-      type: "task.ask",
-      inputRequests: { [key]: question.request },
-    });
-    if (!asked) throw new AbortedError("The task has ended");
-    return question.read(await answer);
-  }
-}
-
-async function settled(outcomeBy: (rules: ResultRules) => Promise<Outcome>, rules: ResultRules): Promise<Outcome> {
-  try {
-    return await outcomeBy(rules);
-  } catch (error) {
-    return outcomeOfError(error);
+    // It may come before the question is known to be stored.
+    answer.catch(() => {});
+    try {
+      const asked = await registry.change(this.taskId, {
+        type: "task.ask",
+        inputRequests: { [key]: question.request },
+      });
+      if (!asked) throw new AbortedError("The task has ended");
+      return await question.read(await answer);
+    } finally {
+      unwatch();
+    }
   }
 }

@@ -97,10 +97,10 @@ export class HostClosedError extends ErrandError {
 
 /** What came or was made is larger than the host allows. */
 export class TooLargeError extends ErrandError {
-  constructor(what: string, bytes: number, limit: number, option: string) {
+  constructor(what: string, bytes: number, limit: number, option: string, rpcCode: number = RpcCode.invalidParams) {
     super(
       "TOO_LARGE",
-      RpcCode.invalidParams,
+      rpcCode,
       `${what} has ${bytes} bytes and may have ${limit}. The server's author can raise \`limits.${option}\`.`,
       { reason: "too_large", bytes, limit },
     );

@@ -196,7 +196,8 @@ async function live(steps: readonly Step[], options: WitnessOptions): Promise<vo
     }
   }
   for (const { taskId, seen, toTheEnd, stop } of watchings) {
-    const told = (store.history.get(taskId) ?? []).filter((state, at, all) => state !== all[at - 1]);
+    const history = store.history.get(taskId) ?? [];
+    const told = history.filter((state, at) => store.acknowledged.has(state) && state !== history[at - 1]);
     const from = told.indexOf(seen[0] as TaskRecord);
     assert.deepEqual(seen, from < 0 ? [] : told.slice(from, from + seen.length), "states were told out of order");
     const last = seen.at(-1);
