@@ -1,5 +1,4 @@
-// The official client, made to follow tasks: by itself it refuses a task where it expects a result. Once `errand/client`
-// is there, it takes this file's place.
+// The official client, made to follow tasks: by itself it refuses a task where it expects a result.
 
 import type {
   CallToolRequest,
@@ -18,13 +17,16 @@ import { TASKS_EXTENSION } from "../../src/mod.ts";
 /** Answers a question. The signal fires when the task goes on without an answer. */
 export type Answer = (question: ElicitRequest["params"], signal: AbortSignal) => Promise<ElicitResult>;
 
+/** Hears of every state of a task. */
+export type OnTask = (task: DetailedTask) => void;
+
 const taskSchema = z.looseObject({ taskId: z.string(), status: z.string() }) as unknown as z.ZodType<DetailedTask>;
 
 /** A client that calls tools and gives their results, however long it takes. */
 export class TaskClient {
   readonly sdk: Client;
   readonly #answer: Answer;
-  readonly #followed = new Map<string, (task: DetailedTask) => void>();
+  readonly #followed = new Map<string, OnTask>();
 
   private constructor(answer: Answer) {
     this.#answer = answer;
@@ -55,13 +57,13 @@ export class TaskClient {
   }
 
   /** Calls a tool. `onTask` hears of every state of the task that the call may become. */
-  async call(params: CallToolRequest["params"], onTask: (task: DetailedTask) => void = () => {}): Promise<CallToolResult> {
+  async call(params: CallToolRequest["params"], onTask: OnTask = () => {}): Promise<CallToolResult> {
     const result = await this.sdk.callTool(params);
     return typeof result["taskId"] === "string" ? this.follow(result["taskId"], onTask) : result;
   }
 
   /** Follows a task by its id, answers what it asks, and gives its result. Rejects when it failed or was cancelled. */
-  async follow(taskId: string, onTask: (task: DetailedTask) => void = () => {}): Promise<CallToolResult> {
+  async follow(taskId: string, onTask: OnTask = () => {}): Promise<CallToolResult> {
     const over = new AbortController();
     const { promise, resolve, reject } = Promise.withResolvers<CallToolResult>();
     const asked = new Set<string>();
@@ -74,9 +76,13 @@ export class TaskClient {
           asked.add(key);
           this.#reply(taskId, key, params as ElicitRequest["params"], over.signal).catch(reject);
         }
-      } else if (task.status === "completed") resolve(task.result as CallToolResult);
-      else if (task.status === "failed") reject(ProtocolError.fromError(task.error.code, task.error.message, task.error.data));
-      else if (task.status === "cancelled") reject(new Error(task.statusMessage ?? "The task was cancelled"));
+      } else if (task.status === "completed") {
+        resolve(task.result as CallToolResult);
+      } else if (task.status === "failed") {
+        reject(ProtocolError.fromError(task.error.code, task.error.message, task.error.data));
+      } else if (task.status === "cancelled") {
+        reject(new Error(task.statusMessage ?? "The task was cancelled"));
+      }
     };
     this.#watch(taskId, onState, over.signal).catch(reject);
     try {
@@ -101,7 +107,7 @@ export class TaskClient {
   }
 
   /** Listens to a task until it has ended; where listening breaks off, looks at it as often as it says. */
-  async #watch(taskId: string, onState: (task: DetailedTask) => void, signal: AbortSignal): Promise<void> {
+  async #watch(taskId: string, onState: OnTask, signal: AbortSignal): Promise<void> {
     this.#followed.set(taskId, onState);
     try {
       // `taskIds` is the extension's part of the filter, which the SDK's types do not know.

@@ -4,7 +4,7 @@ import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
 
-const isTerminal = process.stdout.isTTY === true;
+const isTerminal = process.stdout.isTTY;
 const hasColours = isTerminal && !process.env["NO_COLOR"];
 
 const paint = (code: string) => (text: string) => (hasColours ? `\x1b[${code}m${text}\x1b[0m` : text);
@@ -44,7 +44,7 @@ export class LiveLine {
 
 /** Where a prompt can be seen and answered, if anywhere. */
 function prompter(): NodeJS.WriteStream | undefined {
-  if (process.stdin.isTTY !== true) return undefined;
+  if (!process.stdin.isTTY) return undefined;
   return [process.stdout, process.stderr].find(({ isTTY }) => isTTY);
 }
 
@@ -52,7 +52,7 @@ interface Field {
   readonly type?: string;
   readonly title?: string;
   readonly description?: string;
-  readonly default?: unknown;
+  readonly default?: string | number | boolean;
   readonly enum?: readonly string[];
 }
 
@@ -64,12 +64,13 @@ export async function answer(question: ElicitRequest["params"], signal: AbortSig
   if (!("requestedSchema" in question)) return { action: "decline" };
   const fields = Object.entries(question.requestedSchema.properties) as [string, Field][];
   const output = prompter();
-  const content: Record<string, string | number | boolean> = {};
+  const content: NonNullable<ElicitResult["content"]> = {};
   for (const [name, field] of fields) {
     const label = fields.length === 1 ? question.message : `${question.message} ${field.title ?? name}:`;
-    const given = output === undefined ? undefined : await ask(output, `   ${cyan("?")} ${bold(label)} ${hint(field)} `, signal);
+    const prompt = `   ${cyan("?")} ${bold(label)} ${hint(field)} `;
+    const given = output === undefined ? "" : await ask(output, prompt, signal);
     if (given === null) return { action: "cancel" };
-    const value = read(given?.trim() ?? "", field);
+    const value = read(given.trim(), field);
     if (output === undefined) process.stdout.write(`   ? ${label} ${shown(value)} (nobody to ask: the default)\n`);
     if (value === undefined) return { action: "decline" };
     content[name] = value;
@@ -80,18 +81,18 @@ export async function answer(question: ElicitRequest["params"], signal: AbortSig
 function hint({ type, enum: choices, default: fallback }: Field): string {
   if (type === "boolean") return dim(fallback === undefined ? "[y/n]" : fallback === true ? "[Y/n]" : "[y/N]");
   const choice = choices === undefined ? "" : `[${choices.join("/")}] `;
-  return dim(`${choice}${fallback === undefined ? "" : `(${String(fallback)})`}`);
+  return dim(`${choice}${fallback === undefined ? "" : `(${fallback})`}`);
 }
 
 /** What was typed, as the field wants it; nothing typed is the default. */
 function read(typed: string, { type, default: fallback }: Field): string | number | boolean | undefined {
-  if (typed === "") return fallback as string | number | boolean | undefined;
+  if (typed === "") return fallback;
   if (type === "boolean") return /^(y|yes|true|1)$/i.test(typed);
   return type === "number" || type === "integer" ? Number(typed) : typed;
 }
 
-function shown(value: unknown): string {
-  return typeof value === "boolean" ? (value ? "yes" : "no") : String(value ?? "-");
+function shown(value: string | number | boolean = "-"): string {
+  return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 }
 
 /** One line from the terminal; `null` when its input ended or the signal fired. */

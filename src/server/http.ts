@@ -9,6 +9,7 @@ import { toRpcError } from "../task/errors.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { SdkFetch } from "./fast-path.ts";
 import { checkFunction } from "./options.ts";
+import { keepInfo } from "./request.deno.ts";
 
 /** Options of a host that are about HTTP. */
 export interface HttpOptions {
@@ -39,7 +40,8 @@ export function createApp(handle: SdkFetch, options: HttpOptions, onError: (erro
   /** The last `Host` header that passed, which nearly every request has again: checking it parses a URL. */
   let passed: string | null = null;
   return new Hono().all(path, async (c) => {
-    const request = c.req.raw;
+    // In an app that mounts this one, what came with the request is the app's environment.
+    const request = keepInfo(c.req.raw, c.env);
     if (hosts !== "any") {
       const host = request.headers.get("host");
       if (host === null || host !== passed) {

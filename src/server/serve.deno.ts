@@ -1,3 +1,4 @@
+import { keepInfo } from "./request.deno.ts";
 import type { Listen } from "./serve.ts";
 
 /** The part of Deno that is used here. */
@@ -10,7 +11,7 @@ declare const Deno: {
 
 /** Serves with `Deno.serve`. */
 export const listen: Listen = async ({ fetch, port, hostname }) => {
-  const server = Deno.serve({ port, hostname, onListen: () => {} }, fetch);
+  const server = Deno.serve({ port, hostname, onListen: () => {} }, (request, info) => fetch(keepInfo(request, info), info));
   const { promise: given, resolve: giveUp } = Promise.withResolvers<void>();
   return {
     port: server.addr.port,

@@ -17,7 +17,7 @@ import { ListenHub } from "./listen.ts";
 import type { ResolvedOptions, TasksOptions } from "./options.ts";
 import { resolveOptions } from "./options.ts";
 import { identityOf, serverInfoMeta, toRequestedSchema } from "./sdk.ts";
-import { withHonestSignal } from "./request.deno.ts";
+import { keepInfo, withHonestSignal } from "./request.deno.ts";
 import { registerTaskMethods } from "./task-methods.ts";
 import { Unanswered } from "./unanswered.ts";
 
@@ -105,9 +105,11 @@ export class Tasks {
 
   /** Puts listening to tasks, and the fast path of the extension's methods, in front of the SDK's HTTP handler. */
   wrap(handler: McpHttpHandler): McpHttpHandler {
+    const fetch = this.wrapFetch((request, options) => handler.fetch(request, options));
     return {
       ...handler,
-      fetch: this.wrapFetch((request, options) => handler.fetch(request, options)),
+      // As a default export it is given what Deno tells of the request in the options' place.
+      fetch: (request, options) => fetch(keepInfo(request, options), options),
       close: async () => {
         try {
           await this.close();

@@ -1,0 +1,38 @@
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { run } from "../../scripts/lib/command.mjs";
+import { TaskClient } from "../../examples/support/task-client.ts";
+import { command, environment } from "../support/examples.ts";
+
+describe("the server on stdio", () => {
+  it("counts duplicates, and ends when its client goes", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "errand-duplicates-"));
+    for (const [name, text] of Object.entries({ a: "same", b: "same", c: "other", d: "same" })) {
+      writeFileSync(join(folder, name), text);
+    }
+    const [program, ...args] = command("stdio.ts");
+    const transport = new StdioClientTransport({ command: program, args, stderr: "inherit" });
+    const client = await TaskClient.connect(transport, async () => ({ action: "decline" }));
+    try {
+      const { content } = await client.call({ name: "duplicates", arguments: { folder } });
+      assert.deepEqual(content, [{ type: "text", text: "2 of 4 files are duplicates" }]);
+    } finally {
+      await client.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("is called from the command line", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "errand-duplicates-"));
+    writeFileSync(join(folder, "a"), "alone");
+    const call = command("call.ts", [command("stdio.ts").join(" "), "duplicates", JSON.stringify({ folder })]);
+    const { ok, output } = await run(call, { env: environment(), minutes: 1 });
+    rmSync(folder, { recursive: true });
+    assert.match(output, /0 of 1 files are duplicates/);
+    assert.ok(ok);
+  });
+});
