@@ -17,7 +17,7 @@ const auth = requireBearerAuth({
   verifier: {
     verifyAccessToken: async (token): Promise<AuthInfo> => {
       const [clientId, sub] = token.split(":");
-      if (clientId === undefined || sub === undefined) throw new OAuthError(OAuthErrorCode.InvalidToken, "No such token");
+      if (clientId === undefined || sub === undefined) throw new OAuthError(OAuthErrorCode.InvalidToken, "Unknown");
       const expiresAt = Math.floor(Date.now() / 1_000) + (sub === "late" ? -1 : 3_600);
       return { token, clientId, scopes: sub === "guest" ? [] : ["tasks"], expiresAt, extra: { sub } };
     },
