@@ -4,6 +4,7 @@ import { isForClient, missingTasksExtension, toRpcError, RpcCode } from "../task
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { REVISION } from "../wire/2026-07-28.ts";
+import { MAX_DEPTH, isTooDeep } from "./depth.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventStreams } from "./listen-http.ts";
 import type { ListenHub } from "./listen.ts";
@@ -65,6 +66,9 @@ export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
         body = JSON.parse(text);
       } catch {
         return sdk(new Request(request.url, { method, headers, body: text, signal: withHonestSignal(request).signal }), handlerOptions);
+      }
+      if (isTooDeep(text)) {
+        return refusal(400, RpcCode.invalidRequest, `Bad Request: the message is nested more than ${MAX_DEPTH} levels deep`);
       }
     }
     const plain = plainRequest(body, headers);

@@ -21,7 +21,7 @@ import { checkFunction } from "./options.ts";
 import { registerOwnTools } from "./own-tools.ts";
 import { keepInfo } from "./request.deno.ts";
 import { registerTaskMethods } from "./task-methods.ts";
-import type { CloseOptions } from "./tasks.ts";
+import type { CloseOptions, Sizes } from "./tasks.ts";
 import { Tasks } from "./tasks.ts";
 
 /** Options of `createHost`. Durations are milliseconds. */
@@ -134,6 +134,11 @@ export class Host {
    */
   task(taskId: string): TaskHandle {
     return this.#tasks.task(taskId);
+  }
+
+  /** How much is held, for tests and for figures. */
+  get sizes(): Sizes {
+    return this.#tasks.sizes;
   }
 
   /** Serves one client on stdin and stdout, and closes the host when it goes. Write nothing else to stdout. */

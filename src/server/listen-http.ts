@@ -21,6 +21,11 @@ export class EventStreams {
     this.#keepAliveMs = keepAliveMs;
   }
 
+  /** How many are open. */
+  get size(): number {
+    return this.#beats.size;
+  }
+
   /** Answers a `subscriptions/listen` with an event stream; `inner` is the SDK's stream for the rest of the filter. */
   respond(subscription: Subscription, signal: AbortSignal, inner: Response | undefined): Response {
     const innerReader = inner?.body?.pipeThrough(new TextDecoderStream()).getReader();

@@ -21,8 +21,8 @@ export class ListeningTransport implements Transport {
   readonly #inner: Transport;
   readonly #hub: ListenHub;
   readonly #onError: (error: unknown) => void;
-  /** Open subscriptions; one that is still being made has none yet. */
-  readonly #subscriptions = new Map<RequestId, Subscription | undefined>();
+  /** Open subscriptions by their request; one that is still being made has none yet. */
+  readonly #subscriptions = new Map<RequestId, { subscription?: Subscription }>();
 
   onmessage?: Transport["onmessage"];
   onclose?: (() => void) | undefined;
@@ -64,7 +64,7 @@ export class ListeningTransport implements Transport {
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if ("method" in message && message.method === "notifications/subscriptions/acknowledged") {
       const id = (message.params?._meta)?.[SUBSCRIPTION_ID_META_KEY] as RequestId;
-      const subscription = this.#subscriptions.get(id);
+      const subscription = this.#subscriptions.get(id)?.subscription;
       if (subscription !== undefined) {
         const { notifications } = (message.params ?? {}) as { notifications?: unknown };
         subscription.start(this.#sink(id), isJsonObject(notifications) ? notifications : {});
@@ -86,16 +86,19 @@ export class ListeningTransport implements Transport {
     // Not a request of this era: the SDK says so.
     if (capabilities === undefined) return this.onmessage?.(message, extra);
     const { taskIds, ...others } = notifications;
+    const place: { subscription?: Subscription } = {};
     try {
       if (!declaresTasks(capabilities)) throw missingTasksExtension();
-      this.#subscriptions.set(id, undefined);
+      // As in the SDK, a subscription takes the place of an older one of the same id.
+      this.#drop(id);
+      this.#subscriptions.set(id, place);
       const subscription = await this.#hub.subscribe(id, taskIds, undefined);
       // The client may have gone on to cancel it.
-      if (!this.#subscriptions.has(id)) return subscription.drop();
-      this.#subscriptions.set(id, subscription);
+      if (this.#subscriptions.get(id) !== place) return subscription.drop();
+      place.subscription = subscription;
       this.onmessage?.({ ...message, params: { ...message.params, notifications: others } }, extra);
     } catch (error) {
-      this.#subscriptions.delete(id);
+      if (this.#subscriptions.get(id) === place) this.#subscriptions.delete(id);
       if (!isForClient(error)) this.#onError(error);
       await this.#inner.send({ jsonrpc: "2.0", id, error: toRpcError(error) }).catch(() => {});
     }
@@ -114,7 +117,7 @@ export class ListeningTransport implements Transport {
           .catch(() => {}) // The client has gone, and the transport says so itself.
           .finally(() => {
             writing -= 1;
-            if (writing === 0) this.#subscriptions.get(id)?.flush();
+            if (writing === 0) this.#subscriptions.get(id)?.subscription?.flush();
           });
       },
       end: () => {
@@ -126,7 +129,7 @@ export class ListeningTransport implements Transport {
   }
 
   #drop(id: RequestId): void {
-    this.#subscriptions.get(id)?.drop();
+    this.#subscriptions.get(id)?.subscription?.drop();
     this.#subscriptions.delete(id);
   }
 }

@@ -26,6 +26,9 @@ export interface ListenOptions {
   readonly resultMeta: () => JsonObject;
 }
 
+/** A subscription's id is held as long as it is open, and goes out with every message. */
+const MAX_ID_LENGTH = 256;
+
 /** The subscriptions to tasks of a host, over whatever transport (Tasks, "Task Status Notifications"). */
 export class ListenHub {
   readonly #options: ListenOptions;
@@ -49,6 +52,9 @@ export class ListenHub {
     const { registry, subscriptions, taskIdsPerSubscription } = this.#options;
     if (!Array.isArray(taskIds) || !taskIds.every((taskId) => typeof taskId === "string")) {
       throw new ProtocolError(RpcCode.invalidParams, "Invalid params: notifications.taskIds must be an array of strings");
+    }
+    if (typeof id === "string" && id.length > MAX_ID_LENGTH) {
+      throw new ProtocolError(RpcCode.invalidParams, `The id of a subscription may have ${MAX_ID_LENGTH} characters`);
     }
     const unique = [...new Set(taskIds)];
     if (unique.length > taskIdsPerSubscription) {

@@ -6,7 +6,7 @@ export type { HttpOptions } from "./http.ts";
 export type { HostLimits, TasksOptions } from "./options.ts";
 export type { Servable, ServeOptions, Served } from "./serve.ts";
 export { serve } from "./serve.ts";
-export type { CloseOptions, Tasks } from "./tasks.ts";
+export type { CloseOptions, Sizes, Tasks } from "./tasks.ts";
 export { createTasks } from "./tasks.ts";
 export type { TaskLogic } from "../registry/logic.ts";
 export type { External, Root, SamplingResult, Schema, TaskContext } from "../run/context.ts";

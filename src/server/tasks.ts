@@ -27,6 +27,27 @@ export interface CloseOptions {
   graceMs?: number;
 }
 
+/** How much a host holds at a moment, but for the tasks in its store. */
+export interface Sizes {
+  /** Tasks that have not ended and have an actor in this process. */
+  readonly live: number;
+  /** Tasks that somebody watches. */
+  readonly watched: number;
+  /** Changes that came too late to change anything, so far. */
+  readonly ignored: number;
+  /** Calls and tasks whose work goes on in this process, and those whose work is done elsewhere. */
+  readonly runs: number;
+  readonly elsewhere: number;
+  /** Plain calls that wait for answers. */
+  readonly rounds: number;
+  /** Handlers at work, and those in line. */
+  readonly taken: number;
+  readonly waiting: number;
+  /** Subscriptions to tasks, and the event streams among them. */
+  readonly subscriptions: number;
+  readonly streams: number;
+}
+
 /** Gives tasks to SDK servers that are there already. */
 export function createTasks(options: TasksOptions = {}): Tasks {
   return new Tasks(options);
@@ -96,6 +117,20 @@ export class Tasks {
       onError: options.onError,
     });
     return server;
+  }
+
+  /** How much is held, for tests and for figures. */
+  get sizes(): Sizes {
+    const { registry, runner, hub } = this.parts;
+    const { live, coming, watched, ignored } = registry.sizes;
+    return {
+      live: live + coming,
+      watched,
+      ignored,
+      ...runner.sizes,
+      subscriptions: hub.size,
+      streams: this.#streams.size,
+    };
   }
 
   /** The task context of a call to an adopted server's tool, in its handler. */

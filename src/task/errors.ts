@@ -6,6 +6,7 @@ export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 /** The JSON-RPC error codes that Errand answers with (MCP, "Error Codes"). */
 export const RpcCode = {
   parseError: -32700,
+  invalidRequest: -32600,
   invalidParams: -32602,
   internal: -32603,
   missingCapability: -32021,
