@@ -17,9 +17,9 @@ export function isLogic(value: unknown): value is TaskLogic {
 }
 
 export interface LogicObserver {
-  /** An event that the logic emitted. */
-  onEmitted(event: { type: string; [key: string]: unknown }): void;
-  /** A machine entered another state, for example `shipping.packing`. */
+  /** An event that the logic emitted. Gives whether it told where the logic stands. */
+  onEmitted(event: { type: string; [key: string]: unknown }): boolean;
+  /** A machine entered another state, for example `shipping.packing`, and told nothing better on its way there. */
   onState(state: string): void;
   onDone(output: unknown): void;
   onError(error: unknown): void;
@@ -49,11 +49,15 @@ export function startLogic(logic: TaskLogic, input: unknown, clock: Clock, obser
     },
   });
   let state: string | undefined;
+  let told = false;
   actor.subscribe({
     next: guarded((snapshot: { value?: unknown; status: string }) => {
       if (snapshot.value === undefined || snapshot.status !== "active") return;
-      const now = stateName(snapshot.value);
-      if (now !== state) observer.onState((state = now));
+      const before = state;
+      state = stateName(snapshot.value);
+      // What was emitted in this step has come already: a state's name is not to take its place.
+      if (state !== before && !told) observer.onState(state);
+      told = false;
     }),
     complete: guarded(() => {
       const snapshot = actor.getSnapshot() as { status: string; output?: unknown };
@@ -61,7 +65,12 @@ export function startLogic(logic: TaskLogic, input: unknown, clock: Clock, obser
     }),
     error: (error) => observer.onError(error),
   });
-  actor.on("*", guarded((event: { type: string }) => observer.onEmitted(event)));
+  actor.on(
+    "*",
+    guarded((event: { type: string }) => {
+      if (observer.onEmitted(event)) told = true;
+    }),
+  );
   actor.start();
   return actor;
 }

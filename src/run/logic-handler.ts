@@ -25,7 +25,8 @@ export type TaskAnswerEvent =
 
 /**
  * Runs actor logic as a tool's handler: its input is the tool's input, its output the result, its state the task's
- * `statusMessage`, and its emitted events the rest. It is stopped when the task ends, whatever ends it.
+ * `statusMessage` unless it emits a better one on its way there, and its emitted events the rest. It is stopped when
+ * the task ends, whatever ends it.
  */
 export function logicHandler(logic: TaskLogic, clock: Clock): Handler {
   return (input, task) =>
@@ -54,14 +55,14 @@ function speak(
   task: TaskContext,
   send: (answer: TaskAnswerEvent) => void,
   { resolve, reject }: { resolve: (value: unknown) => void; reject: (error: unknown) => void },
-): void {
+): boolean {
   switch (event.type) {
     case "task.status":
       task.status(event.message);
-      return;
+      return true;
     case "task.progress":
       task.progress(event.done, event.total, event.message);
-      return;
+      return true;
     case "task.elicit": {
       const { name } = event;
       task.elicit(event.message, event.schema).then(
@@ -71,7 +72,7 @@ function speak(
           else reject(error);
         },
       );
-      return;
+      return false;
     }
     case "task.ask": {
       const { name, request } = event;
@@ -79,16 +80,16 @@ function speak(
         (answers) => send({ type: "task.answer", name, action: "accept", content: answers[name] }),
         reject,
       );
-      return;
+      return false;
     }
     case "task.complete":
       resolve(event.result);
-      return;
+      return false;
     case "task.fail":
       reject(event.error);
-      return;
+      return false;
     default:
       // Events of the logic's own, for observers of its own.
-      return;
+      return false;
   }
 }
