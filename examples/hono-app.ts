@@ -50,8 +50,5 @@ const app = new Hono();
 app.get("/", (c) => c.text("The countdown is at /mcp"));
 app.route("/", host.app);
 
-const { url } = await serve(
-  { fetch: (request) => app.fetch(request), close: (options) => host.close(options) },
-  { port: Number(process.env["PORT"] ?? 3000) },
-);
+const { url } = await serve(app, { port: Number(process.env["PORT"] ?? 3000) });
 console.log(`Counting down at ${url}`);

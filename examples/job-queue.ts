@@ -66,10 +66,7 @@ app.post("/jobs/:taskId", async (c) => {
   return c.body(null, 204);
 });
 
-const { url, port } = await serve(
-  { fetch: (request) => app.fetch(request), close: (options) => host.close(options) },
-  { port: Number(process.env["PORT"] ?? 3000) },
-);
+const { url, port } = await serve(app, { port: Number(process.env["PORT"] ?? 3000) });
 
 const worker = spawn(
   process.execPath,

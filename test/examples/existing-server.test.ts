@@ -2,11 +2,13 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { connected, served } from "../support/examples.ts";
+import { connected, serving } from "../support/examples.ts";
 
 const report = (pages: number) => ({ name: "report", arguments: { pages } });
 
 describe("the server that was there before", () => {
+  const url = serving("existing-server.ts");
+
   it("is changed in three lines", () => {
     const source = readFileSync(new URL("../../examples/existing-server.ts", import.meta.url), "utf8");
     const lines = source.split("\n");
@@ -17,24 +19,21 @@ describe("the server that was there before", () => {
   });
 
   it("reports as a task when that takes long, its progress included", () =>
-    served("existing-server.ts", (url) =>
-      connected(url, async (client) => {
-        const told: string[] = [];
-        const { content } = await client.call(report(20), ({ statusMessage }) => told.push(String(statusMessage)));
-        assert.deepEqual(content, [{ type: "text", text: "A report of 20 pages" }]);
-        assert.ok(told.includes("writing (20/20)"), told.join("\n"));
-      }),
-    ));
-
-  it("answers a client without tasks as before", () =>
-    served("existing-server.ts", async (url) => {
-      const client = new Client({ name: "plain", version: "1.0.0" }, { versionNegotiation: { mode: "auto" } });
-      await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-      try {
-        const { content } = await client.callTool(report(10));
-        assert.deepEqual(content, [{ type: "text", text: "A report of 10 pages" }]);
-      } finally {
-        await client.close();
-      }
+    connected(url(), async (client) => {
+      const told: unknown[] = [];
+      const { content } = await client.call(report(20), ({ statusMessage }) => told.push(statusMessage));
+      assert.deepEqual(content, [{ type: "text", text: "A report of 20 pages" }]);
+      assert.ok(told.includes("writing (20/20)"), told.join("\n"));
     }));
+
+  it("answers a client without tasks as before", async () => {
+    const client = new Client({ name: "plain", version: "1.0.0" }, { versionNegotiation: { mode: "auto" } });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url())));
+    try {
+      const { content } = await client.callTool(report(10));
+      assert.deepEqual(content, [{ type: "text", text: "A report of 10 pages" }]);
+    } finally {
+      await client.close();
+    }
+  });
 });

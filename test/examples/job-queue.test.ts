@@ -1,40 +1,37 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { connected, served } from "../support/examples.ts";
+import { connected, serving } from "../support/examples.ts";
 
 const factorise = (number: number) => ({ name: "factorise", arguments: { number } });
 /** The largest prime that a JavaScript number holds exactly: nothing takes its worker longer. */
 const LARGE_PRIME = 9_007_199_254_740_881;
 
 describe("the job queue, worked by another process", () => {
+  const url = serving("job-queue.ts");
+
   it("completes a task with what the worker reports", () =>
-    served("job-queue.ts", (url) =>
-      connected(url, async (client) => {
-        const told: string[] = [];
-        const { structuredContent } = await client.call(factorise(360), ({ statusMessage }) => told.push(String(statusMessage)));
-        assert.deepEqual(structuredContent, { factors: [2, 2, 2, 3, 3, 5] });
-        assert.equal(told[0], "queued");
-      }),
-    ));
+    connected(url(), async (client) => {
+      const told: unknown[] = [];
+      const { structuredContent } = await client.call(factorise(360), ({ statusMessage }) => told.push(statusMessage));
+      assert.deepEqual(structuredContent, { factors: [2, 2, 2, 3, 3, 5] });
+      assert.equal(told[0], "queued");
+    }));
 
   it("shows the worker's progress, and has it drop the job when the task is cancelled", () =>
-    served("job-queue.ts", (url) =>
-      connected(url, async (client) => {
-        let cancelling: Promise<void> | undefined;
-        const cancelled = client.call(factorise(LARGE_PRIME), ({ taskId, statusMessage = "" }) => {
-          if (statusMessage.startsWith("dividing")) cancelling ??= client.cancel(taskId);
-        });
-        await assert.rejects(cancelled, /cancelled by request/);
-        await cancelling;
-        const { structuredContent } = await client.call(factorise(35));
-        assert.deepEqual(structuredContent, { factors: [5, 7] });
-      }),
-    ));
-
-  it("lets nobody else report", () =>
-    served("job-queue.ts", async (url) => {
-      const response = await fetch(new URL("/jobs/take", url), { method: "POST" });
-      await response.body?.cancel();
-      assert.equal(response.status, 401);
+    connected(url(), async (client) => {
+      let cancelling: Promise<void> | undefined;
+      const cancelled = client.call(factorise(LARGE_PRIME), ({ taskId, statusMessage = "" }) => {
+        if (statusMessage.startsWith("dividing")) cancelling ??= client.cancel(taskId);
+      });
+      await assert.rejects(cancelled, /cancelled by request/);
+      await cancelling;
+      const { structuredContent } = await client.call(factorise(35));
+      assert.deepEqual(structuredContent, { factors: [5, 7] });
     }));
+
+  it("lets nobody else report", async () => {
+    const response = await fetch(new URL("/jobs/take", url()), { method: "POST" });
+    await response.body?.cancel();
+    assert.equal(response.status, 401);
+  });
 });

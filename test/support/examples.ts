@@ -2,6 +2,7 @@
 
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import assert from "node:assert/strict";
+import { after, before } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { childEnv, plainEnv, start } from "../../scripts/lib/command.mjs";
 import { runFile, runningOn } from "../../scripts/lib/runtimes.mjs";
@@ -22,23 +23,27 @@ export function environment(extra: Record<string, string> = {}): NodeJS.ProcessE
   return plainEnv(childEnv({ PORT: "0", ...extra }));
 }
 
-/** Serves an example until `use` is done with its address. It says where it listens, and nothing else ever. */
-export async function served<Result>(file: string, use: (url: string) => Promise<Result>): Promise<Result> {
-  const running = start(command(file), { env: environment() });
-  const address = () => /http:\/\/[\w.:]+\/mcp/.exec(running.output())?.[0];
-  try {
+/**
+ * Serves an example to the tests of a `describe`: gives where it listens. It says that, and nothing else ever.
+ */
+export function serving(file: string): () => string {
+  let running: ReturnType<typeof start> | undefined;
+  const output = () => running?.output() ?? "";
+  const address = () => /http:\/\/[\w.:]+\/mcp/.exec(output())?.[0];
+  before(async () => {
+    running = start(command(file), { env: environment() });
     const givenUpAt = Date.now() + PATIENCE_MS;
     while (address() === undefined && running.running() && Date.now() < givenUpAt) await delay(LOOK_EVERY_MS);
+  });
+  after(async () => {
+    await running?.end();
+    assert.match(output(), /^[^\n]*\n$/);
+  });
+  return () => {
     const url = address();
-    if (url === undefined) throw new Error("It did not say where it listens.");
-    const result = await use(url);
-    assert.match(running.output(), /^[^\n]*\n$/);
-    return result;
-  } catch (error) {
-    throw new Error(`${file} wrote:\n${running.output()}`, { cause: error });
-  } finally {
-    await running.end();
-  }
+    assert.ok(url !== undefined, `${file} did not say where it listens:\n${output()}`);
+    return url;
+  };
 }
 
 /** Connects the official client, until `use` is done with it. It declines what it is asked, unless told otherwise. */
