@@ -18,7 +18,15 @@ import type { InputRequest, JsonObject, JsonRpcError, ToolResult } from "../task
 import { isJsonObject } from "../task/task.ts";
 import { toCreateTaskResult } from "../wire/2026-07-28.ts";
 import type { PrincipalOf } from "./sdk.ts";
-import { declaresTasks, envelopeCapabilities, identityOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
+import {
+  declaresTasks,
+  envelopeCapabilities,
+  identityOf,
+  makeCall,
+  progressNotifier,
+  reachesHandler,
+  serverInfoMeta,
+} from "./sdk.ts";
 import type { Deliver, Send, Tap } from "./tap.ts";
 import { tap } from "./tap.ts";
 import type { Unanswered } from "./unanswered.ts";
@@ -110,7 +118,7 @@ class AdoptedConnection implements Tap {
     const { name, policy, capabilities, message, extra, pass } = about;
     const { runner, clock, principalOf, unanswered, onError } = this.#options;
     const { id } = message;
-    const answered = unanswered.begin();
+    const settled = unanswered.begin();
     const abort = new AbortController();
     this.#unanswered.set(id, abort);
     const tasks = declaresTasks(capabilities);
@@ -123,6 +131,11 @@ class AdoptedConnection implements Tap {
     const meta = message.params?._meta;
     let response: { result: JsonObject } | { error: JsonRpcError };
     try {
+      if (!(await reachesHandler(this.#server, name, message.params?.["arguments"]))) {
+        // The SDK has its own answer to it, which no task may come before.
+        if (!abort.signal.aborted) pass(message, extra);
+        return settled();
+      }
       const call = makeCall({
         principal: principalOf(extra?.authInfo),
         capabilities,
@@ -155,14 +168,14 @@ class AdoptedConnection implements Tap {
           throw new Error("An adopted tool asked outside a task");
       }
     } catch (error) {
-      if (abort.signal.aborted) return answered();
+      if (abort.signal.aborted) return settled();
       if (!isForClient(error)) onError(error, { tool: name });
       response = { error: toRpcError(error) };
     } finally {
       this.#unanswered.delete(id);
     }
     await this.#send({ jsonrpc: "2.0", id, ...response }).catch(() => {});
-    answered();
+    settled();
   }
 
   /** Has the SDK answer the call, and again with each round of answers that its handler asks for. */

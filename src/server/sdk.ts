@@ -103,6 +103,20 @@ export function identityOf(server: McpServer | Server): object | undefined {
   return isJsonObject(info) ? info : undefined;
 }
 
+/**
+ * Whether the SDK lets a call get as far as the tool's handler: there is such a tool, and its input fits. True where
+ * that cannot be known, as for a low-level server. The SDK keeps its tools to itself, and checks again.
+ */
+export async function reachesHandler(server: McpServer | Server, name: string, args: unknown): Promise<boolean> {
+  const tools: unknown = "server" in server ? server["_registeredTools"] : undefined;
+  if (!isJsonObject(tools)) return true;
+  const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+  if (!isJsonObject(tool) || tool["enabled"] === false) return false;
+  const schema = tool["inputSchema"] as Partial<Schema> | undefined;
+  const checked = await schema?.["~standard"]?.validate(args ?? {});
+  return checked?.issues === undefined || checked.issues.length === 0;
+}
+
 /** The `_meta` by which a server names itself in a result (MCP, "_meta"). */
 export function serverInfoMeta(serverInfo: object | undefined): JsonObject {
   return serverInfo === undefined ? {} : { [SERVER_INFO_META_KEY]: serverInfo };

@@ -71,6 +71,8 @@ host
     void host.close({ graceMs });
     return "closing";
   })
-  .tool("long", { inputSchema: z.object({ length: z.number() }) }, ({ length }) => `${"line\n".repeat(length)}é"\u2028`);
+  .tool("long", { inputSchema: z.object({ length: z.number() }) }, ({ length }) => {
+    return `${"line\n".repeat(length)}é"\u2028`;
+  });
 
 host.stdio();
