@@ -162,8 +162,10 @@ export class Run {
     this.#outcome = outcome;
     this.#onTurn?.();
     if (outcome.kind === "external") return this.#goElsewhere();
+    this.#rejectOpen(new AbortedError("The work was done before the question was answered"));
     if (this.#begun !== undefined) await this.#settle(outcome);
-    this.#leave();
+    if (this.#hasReturned) this.#leave();
+    else this.abort(new AbortedError("The call was ended from outside its handler"));
   }
 
   /** Leaves the work to others, who may still want the signal and the answers to their questions. */
@@ -242,13 +244,14 @@ export class Run {
     }
   }
 
-  /** Stops the run: its signal fires, its questions and slot are let go, whatever the handler does. */
+  /**
+   * Stops the run: its signal fires, its questions and slot are let go, whatever the handler does. It is too late for
+   * that when the handler has returned, unless its work goes on elsewhere.
+   */
   abort(reason: AbortedError): void {
-    if (this.#isOver) return;
+    if (this.#aborted !== undefined || (this.#isOver && this.#hasReturned)) return;
     this.#aborted = reason;
-    const open = [...(this.#open?.values() ?? [])];
-    this.#open = undefined;
-    for (const { reject } of open) reject(reason);
+    this.#rejectOpen(reason);
     this.#controller?.abort(reason);
     this.#freeSlot();
     this.#onTurn?.();
@@ -362,6 +365,12 @@ export class Run {
       this.#open?.delete(key);
       open.resolve(answer);
     }
+  }
+
+  #rejectOpen(reason: AbortedError): void {
+    const open = this.#open;
+    this.#open = undefined;
+    for (const { reject } of open?.values() ?? []) reject(reason);
   }
 
   async #create(): Promise<TaskRecord> {

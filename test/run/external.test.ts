@@ -195,6 +195,42 @@ describe("an external task", () => {
     run.isEmpty();
   });
 
+  it("ended while its handler still works takes the handler's slot and fires its signal, in a plain call too", async () => {
+    for (const policy of ["required", "forbidden"] as const) {
+      const run = startRunner({ running: 1 });
+      const id = gate<string>();
+      let signal: AbortSignal | undefined;
+      let asked: Promise<unknown> = Promise.resolve();
+      const calling = run.call(async (_input, task) => {
+        ({ signal } = task);
+        id.open(task.taskId);
+        await new Promise(() => {});
+      }, policy);
+      const handle = run.handle(await id.promise);
+      if (policy === "required") asked = assert.rejects(handle.ask({ method: "roots/list" }), AbortedError);
+      await turn();
+      await handle.complete("from outside");
+      if (policy === "forbidden") assert.equal(textOf(await calling), "from outside");
+      await asked;
+      assert.equal(signal?.aborted, true);
+      run.isEmpty();
+    }
+  });
+
+  it("rejects what was asked from outside when its handler ends it", async () => {
+    const run = startRunner();
+    const returning = gate();
+    const { taskId } = taskOf(await run.call(() => returning.promise, "required"));
+    const asking = assert.rejects(run.handle(taskId).ask({ method: "roots/list" }), AbortedError);
+    await turn();
+    assert.equal((await run.get(taskId)).status, "input_required");
+    returning.open();
+    await asking;
+    await turn();
+    assert.equal((await run.get(taskId)).status, "completed");
+    run.isEmpty();
+  });
+
   it("may become a task while its result is looked at", async () => {
     const checked = gate();
     const outputSchema = z.object({ n: z.number().refine(() => checked.promise.then(() => true)) });
