@@ -1,0 +1,162 @@
+// The official SDK's client, which knows the protocol but not yet the Tasks extension.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { SubscriptionFilter } from "@modelcontextprotocol/client";
+import { z } from "zod";
+import type { DetailedTask, JsonObject, Task } from "../../src/mod.ts";
+import type { Peer, PeerServer, RawResponse } from "../support/peers.ts";
+import { CLIENT_CAPABILITIES, CLIENT_INFO, transports } from "../support/peers.ts";
+import { CAPABILITIES_KEY, CLIENT_INFO_KEY, REVISION, VERSION_KEY, onlyKey, textOf } from "../support/rpc.ts";
+import { patiently, until } from "../support/until.ts";
+
+const Anything = z.looseObject({});
+const TaskNotification = z.looseObject({
+  taskId: z.string(),
+  status: z.string(),
+  statusMessage: z.string().optional(),
+});
+const _meta = { [VERSION_KEY]: REVISION, [CLIENT_INFO_KEY]: CLIENT_INFO, [CAPABILITIES_KEY]: CLIENT_CAPABILITIES };
+
+/** Calls a tool past the client, for a task. */
+async function begin({ raw }: Peer, name: string): Promise<Task> {
+  const response = await raw.dispatch("tools/call", { name, arguments: {}, _meta });
+  const { result } = response as Extract<RawResponse, { result: JsonObject }>;
+  assert.equal(result["resultType"], "task", JSON.stringify(response));
+  return result as unknown as Task;
+}
+
+for (const [transport, start] of Object.entries(transports)) {
+  describe(`the official client, over ${transport}`, () => {
+    let server: PeerServer;
+    let peer: Peer;
+
+    const get = async (taskId: string, of = peer): Promise<DetailedTask> => {
+      const task: unknown = await of.client.request({ method: "tasks/get", params: { taskId } }, Anything);
+      return task as DetailedTask;
+    };
+    const ended = async (taskId: string): Promise<DetailedTask> => {
+      let task = await get(taskId);
+      await patiently(async () => {
+        while (task.status === "working") task = await get(taskId);
+      });
+      return task;
+    };
+
+    before(async () => {
+      server = await start();
+      peer = await server.connect();
+    });
+    after(() => server.close());
+
+    it("negotiates this revision, and sees that the server knows tasks", () => {
+      assert.equal(peer.client.getProtocolEra(), "modern");
+      assert.deepEqual(peer.client.getServerCapabilities()?.extensions, { "io.modelcontextprotocol/tasks": {} });
+      assert.deepEqual(peer.client.getServerVersion(), { name: "peer-host", version: "1.0.0" });
+    });
+
+    it("lists the tools and calls one that is answered inline", async () => {
+      const { tools } = await peer.client.listTools();
+      assert.ok(tools.some(({ name }) => name === "quick"));
+      const result = await peer.client.callTool({ name: "quick", arguments: { a: 4 } });
+      assert.equal(textOf(result), "got 4");
+      const wrong = await peer.client.callTool({ name: "quick", arguments: { a: "four" } });
+      assert.equal(wrong.isError, true);
+    });
+
+    it("answers a plain call's question and hears its progress, round by round", async () => {
+      const progress: number[] = [];
+      const result = await peer.client.callTool(
+        { name: "asks_inline", arguments: {} },
+        {
+          // Between the rounds, the client reports a progress of its own, without a total.
+          onprogress: ({ progress: done, total }) => {
+            if (total !== undefined) progress.push(done);
+          },
+        },
+      );
+      assert.equal(textOf(result), "Hello, Ann");
+      assert.deepEqual(progress, [1, 2]);
+    });
+
+    it("polls a task to its end", async () => {
+      const { taskId, status } = await begin(peer, "required");
+      assert.equal(status, "working");
+      assert.match((await get(taskId)).statusMessage ?? "", /^(half \(1\/2\))?$/);
+      const task = await ended(taskId);
+      assert.equal(task.status, "completed");
+      assert.equal(textOf((task as { result: unknown }).result), "worked");
+    });
+
+    it("answers a task's question", async () => {
+      const { taskId } = await begin(peer, "asks");
+      const task = await ended(taskId);
+      assert.equal(task.status, "input_required");
+      const key = onlyKey((task as { inputRequests: object }).inputRequests);
+      const inputResponses = { [key]: { action: "accept", content: { name: "Bea" } } };
+      await peer.client.request({ method: "tasks/update", params: { taskId, inputResponses } }, Anything);
+      assert.equal(textOf(((await ended(taskId)) as { result: unknown }).result), "Hello, Bea");
+    });
+
+    it("cancels a task", async () => {
+      const { taskId } = await begin(peer, "hangs");
+      await peer.client.request({ method: "tasks/cancel", params: { taskId } }, Anything);
+      assert.equal((await get(taskId)).status, "cancelled");
+    });
+
+    it("gets errors as errors", async () => {
+      await assert.rejects(get("nobody"), { code: -32602, message: /Task not found/ });
+      const { taskId } = await begin(peer, "fails");
+      const task = (await ended(taskId)) as { status: string; error: unknown };
+      assert.equal(task.status, "failed");
+      assert.deepEqual(task.error, { code: -32050, message: "Out of paper", data: { tray: 2 } });
+    });
+
+    it("settles from notifications, without polling", async () => {
+      const { taskId } = await begin(peer, "external");
+      const told: string[] = [];
+      peer.client.setNotificationHandler("notifications/tasks", { params: TaskNotification }, (params) => {
+        if (params.taskId === taskId) told.push(params.statusMessage ?? params.status);
+      });
+      const subscription = await peer.client.listen({ taskIds: [taskId, "nobody"] } as SubscriptionFilter);
+      assert.deepEqual(peer.raw.acknowledged.at(-1), [taskId]);
+      await until(() => told.length === 1, "the present state");
+      await peer.client.callTool({ name: "finish", arguments: { taskId, text: "done elsewhere" } });
+      await until(() => told.length === 3, "the end");
+      assert.deepEqual(told, ["working", "nearly", "completed"]);
+      // The server ends a subscription whose last task has ended, and says so.
+      assert.deepEqual(await subscription.closed, "graceful");
+    });
+
+    it("closes a subscription that goes on, and hears no more of it", async () => {
+      const { taskId } = await begin(peer, "external");
+      const told: string[] = [];
+      peer.client.setNotificationHandler("notifications/tasks", { params: TaskNotification }, ({ status }) => {
+        told.push(status);
+      });
+      const filter = { taskIds: [taskId], toolsListChanged: true };
+      const subscription = await peer.client.listen(filter);
+      await until(() => told.length === 1, "the present state");
+      await subscription.close();
+      await peer.client.callTool({ name: "finish", arguments: { taskId, text: "unheard" } });
+      assert.equal((await get(taskId)).status, "completed");
+      assert.deepEqual(told, ["working"]);
+    });
+
+    if (transport === "HTTP") {
+      it("finds a task by its id from a new connection", async () => {
+        const { taskId } = await begin(peer, "external");
+        const other = await server.connect();
+        assert.equal((await get(taskId, other)).status, "working");
+        await peer.client.callTool({ name: "finish", arguments: { taskId, text: "for both" } });
+        assert.equal(textOf(((await get(taskId, other)) as { result: unknown }).result), "for both");
+      });
+    }
+
+    it("of an older revision gets plain results", async () => {
+      const { client } = await server.connect({ versionNegotiation: { mode: "legacy" } });
+      assert.equal(client.getProtocolEra(), "legacy");
+      assert.equal(textOf(await client.callTool({ name: "quick", arguments: { a: 4 } })), "got 4");
+      await assert.rejects(client.callTool({ name: "required", arguments: {} }), { code: -32021 });
+    });
+  });
+}
