@@ -262,6 +262,8 @@ export class Registry {
     });
     actor.subscribe({ error: (error) => this.#options.onError(error, record.taskId) });
     actor.start();
+    // An actor keeps its options for good, and with them a snapshot that has served: half a kilobyte for each task.
+    Object.assign(actor.options, { input: undefined, snapshot: undefined });
     const live: LiveTask = { actor, stored: record, writing: undefined, retry: undefined };
     this.#live.set(record.taskId, live);
     return live;
