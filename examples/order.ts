@@ -45,7 +45,10 @@ const orderMachine = setup({
       message: `Approve ${context.quantity} × ${context.item} for ${context.total} €?`,
       schema: approval,
     })),
-    tellPacking: emit(({ context }) => ({ type: "task.status" as const, message: `packing ${context.quantity} boxes` })),
+    tellPacking: emit(({ context: { quantity } }) => ({
+      type: "task.status" as const,
+      message: `packing ${quantity} boxes`,
+    })),
   },
 }).createMachine({
   id: "order",

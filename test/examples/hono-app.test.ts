@@ -15,8 +15,10 @@ describe("the host in a Hono app", () => {
     assert.equal(response.status, 401);
   });
 
-  it("knows who calls, and shows a task to nobody else", () =>
-    connected(url(), (ann) => connected(url(), (ben) => look(ann, ben), { token: "ben-secret" }), { token: "ann-secret" }));
+  it("knows who calls, and shows a task to nobody else", () => {
+    const beside = (ann: TaskClient) => connected(url(), (ben) => look(ann, ben), { token: "ben-secret" });
+    return connected(url(), beside, { token: "ann-secret" });
+  });
 });
 
 /** Has one call, and the other look at the task that comes of it. */
