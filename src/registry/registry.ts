@@ -143,7 +143,7 @@ export class Registry {
    * `TaskExpiredError` for one that was discarded.
    */
   async get(taskId: string, principal: string | undefined): Promise<TaskRecord> {
-    const task = await this.#told(taskId);
+    const task = this.#told(taskId) ?? (await this.#options.store.get(taskId));
     if (task === undefined || task.principal !== principal) throw new TaskNotFoundError();
     if (isTombstone(task)) throw new TaskExpiredError();
     return task;
@@ -151,7 +151,7 @@ export class Registry {
 
   /** The task whoever it belongs to, or `undefined`. For the host itself, never for a request. */
   async find(taskId: string): Promise<TaskRecord | undefined> {
-    const task = await this.#told(taskId);
+    const task = this.#told(taskId) ?? (await this.#options.store.get(taskId));
     return task === undefined || isTombstone(task) ? undefined : task;
   }
 
@@ -229,10 +229,10 @@ export class Registry {
     if (this.#closed) throw new HostClosedError();
   }
 
-  /** What may be told of a task: what the store holds. */
-  async #told(taskId: string): Promise<StoredTask | undefined> {
+  /** What may be told of a live task: what the store holds. */
+  #told(taskId: string): StoredTask | undefined {
     this.#checkOpen();
-    return this.#live.get(taskId)?.stored ?? this.#options.store.get(taskId);
+    return this.#live.get(taskId)?.stored;
   }
 
   #stamp(change: Change, record: TaskRecord): TaskEvent {

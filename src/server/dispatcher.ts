@@ -19,27 +19,26 @@ export class Dispatcher {
   }
 
   /** `tasks/get`: the task as it is now. */
-  async get(taskId: string, principal: string | undefined): Promise<DetailedTask> {
-    return saying("retrieve", async () =>
-      toDetailedTask(await this.#registry.get(taskId, principal), this.#clock.now()),
-    );
+  get(taskId: string, principal: string | undefined): Promise<DetailedTask> {
+    const task = this.#registry.get(taskId, principal).then((record) => toDetailedTask(record, this.#clock.now()));
+    return saying("retrieve", task);
   }
 
   /** `tasks/update`: resolves once the answers are stored. */
-  async update(taskId: string, principal: string | undefined, inputResponses: JsonObject): Promise<void> {
-    return saying("update", () => this.#runner.update(taskId, principal, inputResponses));
+  update(taskId: string, principal: string | undefined, inputResponses: JsonObject): Promise<void> {
+    return saying("update", this.#runner.update(taskId, principal, inputResponses));
   }
 
   /** `tasks/cancel`: resolves once the end is stored, whatever the handler does. */
-  async cancel(taskId: string, principal: string | undefined): Promise<void> {
-    return saying("cancel", () => this.#runner.cancel(taskId, principal));
+  cancel(taskId: string, principal: string | undefined): Promise<void> {
+    return saying("cancel", this.#runner.cancel(taskId, principal));
   }
 }
 
 /** Says in the error which of the methods failed. */
-async function saying<Result>(verb: string, work: () => Promise<Result>): Promise<Result> {
+async function saying<Result>(verb: string, work: Promise<Result>): Promise<Result> {
   try {
-    return await work();
+    return await work;
   } catch (error) {
     if (!(error instanceof TaskNotFoundError || error instanceof TaskExpiredError)) throw error;
     throw new ErrandError(error.code, error.rpcCode, `Failed to ${verb} task: ${error.message}`);

@@ -167,7 +167,8 @@ export class Tasks {
       serverInfo: () => this.#serverInfo,
       onError: (error) => options.onError(error, {}),
     });
-    return async (request, handlerOptions) => (this.#closed ? closedResponse() : open(request, handlerOptions));
+    return (request, handlerOptions) =>
+      this.#closed ? Promise.resolve(closedResponse()) : open(request, handlerOptions);
   }
 
   /** Puts listening to tasks on a transport, for `serveStdio(factory, { transport })`. */
