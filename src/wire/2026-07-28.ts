@@ -54,13 +54,32 @@ function pollIntervalMs(interval: PollInterval, ageMs: number): number {
   return Math.round(Math.min(Math.max(ageMs * POLL_SHARE, interval.min), interval.max));
 }
 
+const DAY_MS = 86_400_000;
+let isoDay = { day: Number.NaN, text: "" };
+
+/** A time in ISO 8601, as `Date` writes it: nearly all are of one day, whose text is what takes long. */
+export function isoTime(time: number): string {
+  const whole = Math.trunc(time);
+  const day = Math.floor(whole / DAY_MS);
+  if (day !== isoDay.day) isoDay = { day, text: new Date(day * DAY_MS).toISOString().split("T", 1)[0] ?? "" };
+  const ms = whole - day * DAY_MS;
+  const seconds = Math.floor(ms / 1_000);
+  const minutes = Math.floor(seconds / 60);
+  const clock = `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}`;
+  return `${isoDay.text}T${clock}.${ms % 1_000 < 100 ? "0" : ""}${twoDigits(ms % 1_000)}Z`;
+}
+
+function twoDigits(number: number): string {
+  return number < 10 ? `0${number}` : `${number}`;
+}
+
 /** The task without what its status brings. */
 export function toTask(record: TaskRecord, now: number): Task {
   const task: Task = {
     taskId: record.taskId,
     status: record.status,
-    createdAt: new Date(record.createdAt).toISOString(),
-    lastUpdatedAt: new Date(record.lastUpdatedAt).toISOString(),
+    createdAt: isoTime(record.createdAt),
+    lastUpdatedAt: isoTime(record.lastUpdatedAt),
     ttlMs: record.ttlMs,
     pollIntervalMs: pollIntervalMs(record.pollInterval, now - record.createdAt),
   };
