@@ -15,11 +15,10 @@ import type { TaskHandle } from "../run/task-handle.ts";
 import type { HostTool, ToolConfig, ToolHandler } from "./host-tool.ts";
 import { defineTool } from "./host-tool.ts";
 import type { HttpOptions } from "./http.ts";
-import { createApp } from "./http.ts";
+import { createEndpoint } from "./http.ts";
 import type { TasksOptions } from "./options.ts";
 import { checkFunction } from "./options.ts";
 import { registerOwnTools } from "./own-tools.ts";
-import { keepInfo } from "./request.deno.ts";
 import { registerTaskMethods } from "./task-methods.ts";
 import type { CloseOptions, Sizes } from "./tasks.ts";
 import { Tasks } from "./tasks.ts";
@@ -96,8 +95,9 @@ export class Host {
       { keepAliveMs, maxRequestBodySize: limits.bodyBytes, maxSubscriptions: limits.subscriptions },
     );
     this.#handle = this.#tasks.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
-    this.app = createApp(this.#handle, options, (error) => onError(error, {}));
-    this.fetch = (request, info) => this.app.fetch(keepInfo(request, info));
+    const { app, fetch } = createEndpoint(this.#handle, options, (error) => onError(error, {}));
+    this.app = app;
+    this.fetch = fetch;
     this.notify = this.#notifier();
   }
 

@@ -29,8 +29,14 @@ export interface HttpOptions {
   allowedOrigins?: readonly string[] | "any";
 }
 
-/** The endpoint at its path, with its checks, as a Hono app. `onError` hears of an `auth` that throws. */
-export function createApp(handle: SdkFetch, options: HttpOptions, onError: (error: unknown) => void): Hono {
+/** The endpoint with its checks: as a Hono app, and as a fetch function that does without routing where it can. */
+export interface Endpoint {
+  readonly app: Hono;
+  readonly fetch: (request: Request, info?: unknown) => Response | Promise<Response>;
+}
+
+/** Makes the endpoint at its path. `onError` hears of an `auth` that throws. */
+export function createEndpoint(handle: SdkFetch, options: HttpOptions, onError: (error: unknown) => void): Endpoint {
   const { path = "/mcp", auth, allowedHosts, allowedOrigins } = options;
   if (typeof path !== "string" || !path.startsWith("/")) throw new TypeError('path takes a path such as "/mcp".');
   if (auth !== undefined) checkFunction(auth, "auth");
@@ -39,9 +45,7 @@ export function createApp(handle: SdkFetch, options: HttpOptions, onError: (erro
   const origins = names(allowedOrigins, "allowedOrigins") ?? (hosts === "any" ? local : hosts);
   /** The last `Host` header that passed, which nearly every request has again: checking it parses a URL. */
   let passed: string | null = null;
-  return new Hono().all(path, async (c) => {
-    // In an app that mounts this one, what came with the request is the app's environment.
-    const request = keepInfo(c.req.raw, c.env);
+  const answer = async (request: Request): Promise<Response> => {
     if (hosts !== "any") {
       const host = request.headers.get("host");
       if (host === null || host !== passed) {
@@ -62,7 +66,18 @@ export function createApp(handle: SdkFetch, options: HttpOptions, onError: (erro
       return Response.json({ jsonrpc: "2.0", error: toRpcError(error), id: null }, { status: 500 });
     }
     return authInfo instanceof Response ? authInfo : handle(request, { authInfo });
-  });
+  };
+  // In an app that mounts this one, what came with the request is the app's environment.
+  const app = new Hono().all(path, (c) => answer(keepInfo(c.req.raw, c.env)));
+  return {
+    app,
+    fetch: (request, info) => (isPostTo(path, request) ? answer(keepInfo(request, info)) : app.fetch(request, info)),
+  };
+}
+
+/** Whether a request is beyond doubt a POST to a path. */
+function isPostTo(path: string, { method, url }: Request): boolean {
+  return method === "POST" && url.endsWith(path) && url.indexOf("/", url.indexOf("://") + 3) === url.length - path.length;
 }
 
 function names(value: readonly string[] | "any" | undefined, option: string): string[] | "any" | undefined {
