@@ -24,6 +24,9 @@ export class ListeningTransport implements Transport {
   /** Open subscriptions by their request; one that is still being made has none yet. */
   readonly #subscriptions = new Map<RequestId, { subscription?: Subscription }>();
 
+  /** Settles when the last message is out, and is left away when it is. */
+  #sending: Promise<void> | undefined;
+
   onmessage?: Transport["onmessage"];
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
@@ -73,7 +76,7 @@ export class ListeningTransport implements Transport {
     }
     // A response to a listen refuses it or ends it.
     if (!("method" in message) && message.id !== undefined) this.#drop(message.id);
-    return this.#inner.send(message, options);
+    return this.#write(message, options);
   }
 
   close(): Promise<void> {
@@ -100,7 +103,7 @@ export class ListeningTransport implements Transport {
     } catch (error) {
       if (this.#subscriptions.get(id) === place) this.#subscriptions.delete(id);
       if (!isForClient(error)) this.#onError(error);
-      await this.#inner.send({ jsonrpc: "2.0", id, error: toRpcError(error) }).catch(() => {});
+      await this.#write({ jsonrpc: "2.0", id, error: toRpcError(error) }).catch(() => {});
     }
   }
 
@@ -112,8 +115,7 @@ export class ListeningTransport implements Transport {
       },
       write: (json) => {
         writing += 1;
-        this.#inner
-          .send(JSON.parse(json) as JSONRPCMessage)
+        this.#write(JSON.parse(json) as JSONRPCMessage)
           .catch(() => {}) // The client has gone, and the transport says so itself.
           .finally(() => {
             writing -= 1;
@@ -126,6 +128,19 @@ export class ListeningTransport implements Transport {
         this.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
       },
     };
+  }
+
+  /** Sends one message after the other: for each that waits for a slow reader, the SDK's transport adds listeners. */
+  #write(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const send = () => this.#inner.send(message, options);
+    const sent = this.#sending === undefined ? send() : this.#sending.then(send);
+    const settled: Promise<void> = sent
+      .catch(() => {})
+      .then(() => {
+        if (this.#sending === settled) this.#sending = undefined;
+      });
+    this.#sending = settled;
+    return sent;
   }
 
   #drop(id: RequestId): void {

@@ -5,6 +5,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Host } from "../../src/mod.ts";
 import { createTasks } from "../../src/mod.ts";
+import { turn } from "../support/clock.ts";
 import { withHost } from "../support/hosting.ts";
 import { TASKS, envelope } from "../support/rpc.ts";
 import { until } from "../support/until.ts";
@@ -66,6 +67,33 @@ describe("a message", () => {
       }
     }),
   );
+});
+
+describe("a connection whose client reads slowly", () => {
+  it("is sent one message at a time, in order", async () => {
+    const tasks = createTasks();
+    const sent: unknown[] = [];
+    const reads: (() => void)[] = [];
+    const transport = tasks.transport({
+      start: async () => {},
+      close: async () => {},
+      send: (message) => {
+        sent.push((message as { id?: unknown }).id);
+        return new Promise((resolve) => reads.push(resolve));
+      },
+    });
+    await transport.start();
+    const ids = Array.from({ length: 50 }, (_none, id) => id);
+    const all = Promise.all(ids.map((id) => transport.send({ jsonrpc: "2.0", id, result: {} })));
+    for (const id of ids) {
+      await turn();
+      assert.deepEqual([sent.length, reads.length], [id + 1, 1], "one waits to be read");
+      reads.pop()?.();
+    }
+    await all;
+    assert.deepEqual(sent, ids);
+    await tasks.close();
+  });
 });
 
 describe("a subscription", () => {
