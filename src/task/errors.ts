@@ -30,7 +30,11 @@ export class ErrandError extends Error {
 
 /** A JSON-RPC error of a tool's own: thrown by a handler, it fails the task (or the call) with just this error. */
 export class ProtocolError extends ErrandError {
+  /** Throws `RangeError` for a code that JSON-RPC does not allow. */
   constructor(rpcCode: number, message: string, data?: unknown) {
+    if (!Number.isSafeInteger(rpcCode)) {
+      throw new RangeError("ProtocolError takes a JSON-RPC error code: a whole number such as -32000.");
+    }
     super("PROTOCOL_ERROR", rpcCode, message, data);
   }
 }
