@@ -74,7 +74,7 @@ const served = await serve(host, { port: 0 });
 const client = await TaskClient.connect(new StreamableHTTPClientTransport(new URL(served.url)), answer);
 console.log(`${bold("Errand")} ${dim(`on ${runtime()}, ${served.url}`)}`);
 
-console.log(`\n${bold("1  A call that takes long becomes a task")}`);
+console.log(`\n${bold("1  A call becomes a task when it takes long")}`);
 const first = await survey({ folder });
 
 console.log(`\n${bold("2  The same call is answered inline when it is quick")}`);

@@ -16,7 +16,7 @@ for (;;) {
   if (response === undefined) break;
   if (response.status === 200) {
     const { taskId, number } = jobSchema.parse(await response.json());
-    await factorise(number, async (report) => (await post(taskId, report)).status !== 410);
+    await factorise(number, async (report) => (await post(taskId, report).catch(() => undefined))?.status === 204);
   } else {
     await delay(LOOK_EVERY_MS);
   }
