@@ -1,9 +1,11 @@
 // A host on standard input and output, in a real process of the runtime that the tests run on.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { runningOn } from "../../scripts/lib/runtimes.mjs";
 import type { JsonObject } from "../../src/mod.ts";
 import { StdioChild, withChild } from "../support/child.ts";
 import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, accept, envelope, onlyKey, textOf } from "../support/rpc.ts";
+import { until } from "../support/until.ts";
 
 const UNKNOWN = "786512e2-9e0d-44bd-8f29-789f320fe840";
 const WITHOUT_TASKS = { capabilities: { elicitation: {} } };
@@ -289,6 +291,39 @@ describe("listening on stdio", () => {
       assert.equal(statusMessage, "heard");
     }),
   );
+
+  it("tells a client that reads nothing for a while the newest state, and keeps no more", async () => {
+    const child = new StdioChild("stdio-host");
+    try {
+      const { taskId } = await child.task("external");
+      const id = child.begin("subscriptions/listen", { notifications: { taskIds: [taskId] } });
+      await child.notification("notifications/tasks", of(id));
+      const shouting = await child.task("shouts");
+      const listen = child.begin("subscriptions/listen", { notifications: { taskIds: [shouting.taskId] } });
+      const shouted = () => until(() => child.stderr === "shouted", "the shouting to end");
+      // Deno's writes wait for their reader, and all else with them: there, nothing can pile up.
+      await (runningOn() === "deno" ? shouted() : child.withoutReading(shouted));
+      assert.ok("result" in (await child.response(listen)));
+      const states = child.unread.filter(({ params }) => (params as JsonObject)["taskId"] === shouting.taskId);
+      const said = states.map(({ params }) => {
+        const { status, statusMessage = "" } = params as { status: string; statusMessage?: string };
+        return status === "working" ? Number(statusMessage.split(" ")[0]) : status;
+      });
+      assert.equal(said.pop(), "completed");
+      // 5 MB were shouted; what a pipe and the streams at its ends hold is a small part of it.
+      if (runningOn() !== "deno") assert.ok(said.length < 250, `${said.length} of 500 were kept`);
+      const numbers = said.map(Number);
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((a, b) => a - b),
+      );
+      // The other subscription heard nothing of it, and is as it was.
+      await child.call("finish", { taskId, text: "done" });
+      assert.equal((await child.notification("notifications/tasks", of(id)))["status"], "completed");
+    } finally {
+      await child.kill();
+    }
+  });
 
   it(
     "is refused for a filter that is none",

@@ -114,6 +114,16 @@ export class StdioChild {
     return (await this.result("tasks/get", { taskId })) as unknown as DetailedTask;
   }
 
+  /** Takes nothing from standard output until `work` is done. */
+  async withoutReading(work: () => Promise<void>): Promise<void> {
+    this.#process.stdout.pause();
+    try {
+      await work();
+    } finally {
+      this.#process.stdout.resume();
+    }
+  }
+
   /** What came and nobody has read. */
   get unread(): readonly JsonObject[] {
     return this.#unread;

@@ -1,4 +1,6 @@
 // A host on stdin and stdout, whose tools do what the tests need: `close` closes it with a grace in milliseconds.
+import process from "node:process";
+import { setImmediate } from "node:timers";
 import { z } from "zod";
 import { createHost } from "../../../src/mod.ts";
 import type { AbortedError } from "../../../src/mod.ts";
@@ -55,6 +57,15 @@ host
     await new Promise<void>((resolve) => task.signal.addEventListener("abort", () => resolve()));
     clearInterval(timer);
     return "never";
+  })
+  .tool("shouts", { task: "required" }, async (_input, task) => {
+    for (let count = 0; count < 500; count += 1) {
+      task.status(`${count} ${"x".repeat(10_000)}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    // On another channel than the one that nobody reads.
+    process.stderr.write("shouted");
+    return "hoarse";
   })
   .tool("aborted", { task: "forbidden" }, () => aborted.join("\n"))
   .tool("tell", { inputSchema: z.object({ taskId: z.string(), status: z.string() }) }, async ({ taskId, status }) => {
