@@ -209,26 +209,30 @@ describe(`whatever comes, from seed ${seed},`, () => {
           const result = await child.call("sizes", {}, { id: `state ${(asked += 1)}` });
           return JSON.parse(textOf(result)) as { sizes: Sizes; noises: string[] };
         };
+        const read = async (shots: readonly string[]) => {
+          const byId = new Map(shots.map((shot) => [/"id":(\d+)/.exec(shot)?.[1], shot]));
+          while (child.unread.length > 0) {
+            const answer = await child.next(() => true);
+            const { _meta: meta } = (answer["params"] ?? {}) as { _meta?: JsonObject };
+            if (meta?.[SUBSCRIPTION_KEY] !== undefined) subscribed.add(meta[SUBSCRIPTION_KEY]);
+            const shot = byId.get(String(answer["id"]));
+            if (shot !== undefined) loot.take(shot, answer);
+          }
+        };
         await state(); // A connection is of the era of what comes first.
         for (let batch = 0; batch < 60 * times; batch += 1) {
           const shots = Array.from({ length: BATCH * 2 }, () => gun.load().body.replaceAll("\n", " "));
           child.write(`${shots.join("\n")}\n`);
           await state();
-          const byId = new Map(shots.map((shot) => [/"id":(\d+)/.exec(shot)?.[1], shot]));
-          while (child.unread.length > 0) {
-            const answer: JsonObject = await child.next(() => true);
-            const about = answer["params"] as JsonObject | undefined;
-            const meta = about?.["_meta"] as JsonObject | undefined;
-            if (meta?.[SUBSCRIPTION_KEY] !== undefined) subscribed.add(meta[SUBSCRIPTION_KEY]);
-            const shot = byId.get(String(answer["id"]));
-            if (shot !== undefined) loot.take(shot, answer);
-          }
+          await read(shots);
         }
         const givenUpAt = Date.now() + 20_000;
-        for (const requestId of subscribed) child.notify("notifications/cancelled", { requestId });
         // Its tasks and rounds live for a second; the call that asks is a run itself.
         const left = { live: 0, watched: 0, runs: 1, elsewhere: 0, rounds: 0, taken: 1, waiting: 0, subscriptions: 0, streams: 0 };
         for (let now = await state(); ; now = await state()) {
+          await read([]);
+          for (const requestId of subscribed) child.notify("notifications/cancelled", { requestId });
+          subscribed.clear();
           assert.deepEqual(now.noises, []);
           const { ignored: _ignored, ...sizes } = now.sizes;
           if (isDeepStrictEqual(sizes, left)) break;
