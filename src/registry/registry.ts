@@ -369,9 +369,7 @@ export class Registry {
     try {
       const due = await store.due(clock.now(), SWEEP_STEP);
       const failed = await this.#takeSteps(due);
-      if (failed) next = clock.now() + RETRY_MS;
-      else if (due.length === SWEEP_STEP) next = clock.now();
-      else next = (await store.nextDue()) ?? null;
+      next = failed ? clock.now() + RETRY_MS : ((await store.nextDue()) ?? null);
       if (this.#sweepAgain && !failed) next = clock.now();
     } catch (error) {
       onError(error, undefined);

@@ -108,9 +108,8 @@ export class TaskHandle {
     const { registry, rulesOf } = this.#options;
     const plain = await this.#plain();
     const outcome = await outcomeBy(rulesOf(plain?.tool ?? (await this.#record()).tool));
-    // It may have become a task while its result was looked at.
-    const stillPlain = plain === undefined ? undefined : await this.#plain();
-    if (stillPlain !== undefined) await stillPlain.finish(outcome);
+    // Should it have become a task meanwhile, the run ends that.
+    if (plain !== undefined) await plain.finish(outcome);
     else if (outcome.kind === "result") {
       await registry.change(this.taskId, { type: "task.complete", result: outcome.result });
     } else if (outcome.kind === "error") {

@@ -301,6 +301,26 @@ describe("a task's time", () => {
     assert.equal((await registry.get("second", undefined)).status, "failed");
   });
 
+  it("does not run out before it is stored that it was moved", async () => {
+    let storing: Promise<void> = Promise.resolve();
+    let stored = () => {};
+    const store = new WitnessStore({ delay: () => storing });
+    const { registry, clock } = openRegistry({ store });
+    await registry.create(aSeed({ taskId: "t" }));
+    await clock.advance(TTL_MS - 1);
+    storing = new Promise((resolve) => (stored = resolve));
+    const extending = registry.extend("t", 500);
+    storing = Promise.resolve();
+    await clock.advance(1);
+    stored();
+    await extending;
+    await clock.advance(0);
+    assert.equal((await registry.get("t", undefined)).status, "working");
+    await clock.advance(499);
+    assert.equal((await registry.get("t", undefined)).status, "failed");
+    assert.deepEqual(store.faults, []);
+  });
+
   it("is not missed when the store is slow to say what comes next", async () => {
     let slow: Promise<void> = Promise.resolve();
     let answer = () => {};

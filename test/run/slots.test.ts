@@ -216,6 +216,24 @@ describe("a slot", () => {
     }
   });
 
+  it("is not kept by what was in line for one when its handler returned", async () => {
+    const run = startRunner({ running: 1 });
+    const first = gate();
+    const other = gate();
+    await start(run, async (task) => {
+      void task.sleep("nobody waits", 10);
+      await first.promise;
+    });
+    await start(run, () => other.promise);
+    await run.clock.advance(10);
+    assert.deepEqual([run.runner.sizes.taken, run.runner.sizes.waiting], [1, 1]);
+    first.open();
+    await turn();
+    other.open();
+    await turn();
+    run.isEmpty();
+  });
+
   it("is not needed to deliver a cancel: with one slot nothing waits for itself", async () => {
     const run = startRunner({ running: 1 });
     const parked = await start(run, (task) => task.roots());
