@@ -46,6 +46,8 @@ export interface RegistryOptions {
 /** A task that has not ended, with its actor. */
 interface LiveTask {
   readonly actor: Actor<typeof taskMachine>;
+  /** Told of each new state before those who watch: nearly every task has this one listener and no other. */
+  readonly owner: TaskListener | undefined;
   /** The newest state that the store holds: all that anyone is told. */
   stored: TaskRecord;
   /** Settles when the store holds the actor's state. */
@@ -99,8 +101,11 @@ export class Registry {
     }
   }
 
-  /** Makes a task, `working`, and resolves once it is stored. Rejects with `QuotaExceededError`. */
-  async create(seed: TaskSeed): Promise<TaskRecord> {
+  /**
+   * Makes a task, `working`, and resolves once it is stored. `owner` is told of each new state, as by `watch`, until
+   * the task ends. Rejects with `QuotaExceededError`.
+   */
+  async create(seed: TaskSeed, owner?: TaskListener): Promise<TaskRecord> {
     this.#checkOpen();
     const now = this.#options.clock.now();
     const record: TaskRecord = {
@@ -121,7 +126,7 @@ export class Registry {
       error: undefined,
       dueAt: seed.ttlMs === null ? null : now + seed.ttlMs,
     };
-    const made = this.#options.store.create(record, this.#options.quota).then(() => this.#revive(record));
+    const made = this.#options.store.create(record, this.#options.quota).then(() => this.#revive(record, owner));
     // Others may see the task in the store before it is told here: a second actor of it would be lost.
     const coming = made.catch(() => undefined);
     this.#coming.set(record.taskId, coming);
@@ -254,7 +259,7 @@ export class Registry {
     }
   }
 
-  #revive(record: TaskRecord): LiveTask {
+  #revive(record: TaskRecord, owner?: TaskListener): LiveTask {
     const actor = createActor(taskMachine, {
       input: record,
       // A task goes on where it was, with the stored record itself as its context: another object is news.
@@ -264,7 +269,7 @@ export class Registry {
     actor.start();
     // An actor keeps its options for good, and with them a snapshot that has served: half a kilobyte for each task.
     Object.assign(actor.options, { input: undefined, snapshot: undefined });
-    const live: LiveTask = { actor, stored: record, writing: undefined, retry: undefined };
+    const live: LiveTask = { actor, owner, stored: record, writing: undefined, retry: undefined };
     this.#live.set(record.taskId, live);
     return live;
   }
@@ -318,7 +323,7 @@ export class Registry {
         this.#live.delete(record.taskId);
         this.#arm(record.dueAt);
       }
-      this.#announce(record);
+      this.#announce(record, live.owner);
     }
   }
 
@@ -331,16 +336,19 @@ export class Registry {
     }, RETRY_MS);
   }
 
-  #announce(record: TaskRecord): void {
+  #announce(record: TaskRecord, owner: TaskListener | undefined): void {
+    if (owner !== undefined) this.#tell(owner, record);
     const listeners = this.#listeners.get(record.taskId);
     if (listeners === undefined) return;
     if (isTerminal(record)) this.#listeners.delete(record.taskId);
-    for (const listener of listeners) {
-      try {
-        listener(record);
-      } catch (error) {
-        this.#options.onError(error, record.taskId);
-      }
+    for (const listener of listeners) this.#tell(listener, record);
+  }
+
+  #tell(listener: TaskListener, record: TaskRecord): void {
+    try {
+      listener(record);
+    } catch (error) {
+      this.#options.onError(error, record.taskId);
     }
   }
 

@@ -83,7 +83,6 @@ export class Run {
   #outcome: Outcome | undefined;
   #begun: Promise<TaskRecord> | undefined;
   #isTask = false;
-  #unwatch: (() => void) | undefined;
   #statusMessage: string | undefined;
   #open: Map<string, OpenQuestion> | undefined;
   #keys = 0;
@@ -375,18 +374,20 @@ export class Run {
 
   async #create(): Promise<TaskRecord> {
     const { registry } = this.#env;
-    const record = await registry.create({
-      taskId: this.taskId,
-      principal: this.principal,
-      tool: this.#rules.tool,
-      arguments: this.#arguments,
-      askable: this.#askable,
-      statusMessage: this.#statusMessage,
-      ttlMs: this.#policy.ttlMs,
-      pollInterval: this.#policy.pollIntervalMs,
-    });
+    const record = await registry.create(
+      {
+        taskId: this.taskId,
+        principal: this.principal,
+        tool: this.#rules.tool,
+        arguments: this.#arguments,
+        askable: this.#askable,
+        statusMessage: this.#statusMessage,
+        ttlMs: this.#policy.ttlMs,
+        pollInterval: this.#policy.pollIntervalMs,
+      },
+      (changed) => this.#onRecord(changed),
+    );
     this.#isTask = true;
-    this.#unwatch = registry.watch(this.taskId, (changed) => this.#onRecord(changed));
     if (this.#aborted !== undefined) {
       // The requestor left while the task was being made: nobody knows of it.
       await registry.change(this.taskId, { type: "task.cancel", message: this.#aborted.message });
@@ -426,8 +427,6 @@ export class Run {
   }
 
   #leave(): void {
-    this.#unwatch?.();
-    this.#unwatch = undefined;
     this.#env.onGone(this);
   }
 
