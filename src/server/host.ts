@@ -21,7 +21,7 @@ import { checkFunction } from "./options.ts";
 import { registerOwnTools } from "./own-tools.ts";
 import { registerTaskMethods } from "./task-methods.ts";
 import type { CloseOptions, Sizes } from "./tasks.ts";
-import { Tasks } from "./tasks.ts";
+import { Tasks, checkGrace } from "./tasks.ts";
 
 /** Options of `createHost`. Durations are milliseconds. */
 export interface HostOptions extends TasksOptions, HttpOptions {
@@ -155,7 +155,9 @@ export class Host {
     const closed = new Promise<void>((resolve) => {
       transport.onclose = () => {
         onclose?.();
-        void this.close().finally(resolve);
+        void this.close()
+          .catch((error: unknown) => onError(error, {}))
+          .finally(resolve);
       };
     });
     const connection = { closed, close: () => handle.close() };
@@ -167,9 +169,10 @@ export class Host {
    * Takes no new work, lets what runs go on for `graceMs` milliseconds (default 0), fails the rest, and ends the
    * streams. Tasks stay readable until the grace is over.
    */
-  async close(options?: CloseOptions): Promise<void> {
+  async close({ graceMs = 0 }: CloseOptions = {}): Promise<void> {
+    checkGrace(graceMs);
     try {
-      await this.#tasks.close(options);
+      await this.#tasks.close({ graceMs });
     } finally {
       await this.#sdk.close();
       for (const connection of this.#stdio) {

@@ -2,7 +2,7 @@ import type { McpHttpHandler, McpServer, RequestId, Server, ServerContext, Trans
 import { Registry } from "../registry/registry.ts";
 import type { TaskContext } from "../run/context.ts";
 import type { TaskPolicy } from "../run/policy.ts";
-import { resolvePolicy } from "../run/policy.ts";
+import { checkDuration, resolvePolicy } from "../run/policy.ts";
 import type { Tool } from "../run/runner.ts";
 import { Runner } from "../run/runner.ts";
 import type { TaskHandle } from "../run/task-handle.ts";
@@ -194,7 +194,8 @@ export class Tasks {
    * Takes no new work, lets what runs go on for `graceMs` milliseconds, fails the rest, ends the streams, and closes
    * the store. Tasks stay readable until the grace is over.
    */
-  close({ graceMs = 0 }: CloseOptions = {}): Promise<void> {
+  async close({ graceMs = 0 }: CloseOptions = {}): Promise<void> {
+    checkGrace(graceMs);
     this.#closing ??= this.#close(graceMs);
     return this.#closing;
   }
@@ -209,6 +210,11 @@ export class Tasks {
     await registry.close();
     await options.store.close();
   }
+}
+
+/** Throws `RangeError` unless a value is a grace. */
+export function checkGrace(graceMs: number): void {
+  checkDuration(graceMs, "close: graceMs", { infinity: true });
 }
 
 function closedResponse(): Response {

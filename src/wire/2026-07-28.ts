@@ -39,12 +39,6 @@ export type DetailedTask = Task &
 /** Parameters of `tasks/get` and `tasks/cancel`. */
 export const taskIdParams = z.looseObject({ taskId: z.string() });
 
-/** Parameters of `tasks/update`; what an answer must be is the question's to say. */
-export const updateParams = z.looseObject({ taskId: z.string(), inputResponses: z.record(z.string(), z.unknown()) });
-
-/** The part of a `subscriptions/listen` filter that the extension adds. */
-export const taskIdsFilter = z.array(z.string());
-
 /** A share of its age: how long a client may wait for the next look at a task. */
 const POLL_SHARE = 0.1;
 

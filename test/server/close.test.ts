@@ -77,6 +77,18 @@ describe("a host that closes with a grace", () => {
     })();
   });
 
+  it("refuses a grace that is none, and stays open", async () => {
+    const { go, ...given } = waiting();
+    await withHost(given, async ({ host, rpc }) => {
+      for (const graceMs of [-1, Number.NaN, "5000" as unknown as number, null as unknown as number]) {
+        await assert.rejects(host.close({ graceMs }), /^RangeError: close: graceMs takes milliseconds/);
+      }
+      const { taskId } = await rpc.task("works");
+      go.open();
+      assert.equal((await rpc.get(taskId)).status, "completed");
+    })();
+  });
+
   it("closes as soon as the last work has ended, however long the grace", async () => {
     const { go, ...given } = waiting();
     await withHost(given, async ({ host, rpc }) => {

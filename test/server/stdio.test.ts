@@ -374,6 +374,17 @@ describe("a program on stdio", () => {
     }
   });
 
+  it("ends in good order even when its store does not", async () => {
+    const child = new StdioChild("stdio-host", ["stuck"]);
+    try {
+      await child.task("hangs");
+      assert.equal(await child.end(), 0);
+      assert.deepEqual([child.garbage, child.stderr], [[], ""]);
+    } finally {
+      await child.kill();
+    }
+  });
+
   it("ends when the host is closed, having told how its tasks and subscriptions ended", async () => {
     const child = new StdioChild("stdio-host");
     try {

@@ -2,8 +2,12 @@
 import process from "node:process";
 import { setImmediate } from "node:timers";
 import { z } from "zod";
-import { createHost } from "../../../src/mod.ts";
+import { createHost, memory } from "../../../src/mod.ts";
 import type { AbortedError } from "../../../src/mod.ts";
+
+const store = memory();
+// With "stuck", the store cannot be closed.
+if (process.argv.includes("stuck")) store.close = () => Promise.reject(new Error("the disk is stuck"));
 
 const host = createHost({
   name: "stdio-host",
@@ -11,6 +15,7 @@ const host = createHost({
   inlineWithinMs: 50,
   serverOptions: { capabilities: { resources: { subscribe: true, listChanged: true } } },
   limits: { bodyBytes: 100_000, subscriptions: 3 },
+  store,
 });
 
 const aborted: string[] = [];
