@@ -221,11 +221,9 @@ export class Registry {
     const { clock } = this.#options;
     clock.clearTimeout(this.#timer);
     await Promise.allSettled([this.#sweeping, ...this.#coming.values()]);
+    for (const { retry } of this.#live.values()) clock.clearTimeout(retry);
     await Promise.allSettled([...this.#live.values()].map((live) => this.#write(live)));
-    for (const { actor, retry } of this.#live.values()) {
-      clock.clearTimeout(retry);
-      actor.stop();
-    }
+    for (const { actor } of this.#live.values()) actor.stop();
     this.#live.clear();
     this.#listeners.clear();
   }

@@ -730,6 +730,26 @@ describe("closing the registry", () => {
     assert.equal(errors.length, 1);
   });
 
+  it("writes nothing more, though a write was to be tried again just then", async () => {
+    let failing = false;
+    const store = new WitnessStore({
+      delay: () => turn(2),
+      failure: (_call, name) => (failing && name === "put" ? "before" : undefined),
+    });
+    const { registry, clock } = openRegistry({ store });
+    await registry.create(aSeed({ taskId: "t", ttlMs: null }));
+    failing = true;
+    await assert.rejects(complete(registry, "t"));
+    const closing = registry.close();
+    await turn();
+    await clock.advance(1_000);
+    await closing;
+    await store.close();
+    await turn(5);
+    assert.deepEqual(store.faults, []);
+    assert.equal(clock.pending, 0);
+  });
+
   it("refuses what comes after, clearly", async () => {
     const { registry, store } = openRegistry();
     await registry.create(aSeed({ taskId: "t" }));
