@@ -52,6 +52,8 @@ export function createHost(options: HostOptions): Host {
 
 /** An MCP server whose tools become tasks. Its `fetch` makes it a default export that Bun and Deno serve. */
 export class Host {
+  /** Where the endpoint is. */
+  readonly path: string;
   /** The endpoint with its checks as a Hono app, to mount in another: `app.route("/", host.app)`. */
   readonly app: Hono;
   /** Answers a request at the host's path. */
@@ -95,7 +97,8 @@ export class Host {
       { keepAliveMs, maxRequestBodySize: limits.bodyBytes, maxSubscriptions: limits.subscriptions },
     );
     this.#handle = this.#tasks.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
-    const { app, fetch } = createEndpoint(this.#handle, options, (error) => onError(error, {}));
+    const { app, fetch, path } = createEndpoint(this.#handle, options, (error) => onError(error, {}));
+    this.path = path;
     this.app = app;
     this.fetch = fetch;
     this.notify = this.#notifier();

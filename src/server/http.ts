@@ -31,6 +31,7 @@ export interface HttpOptions {
 
 /** The endpoint with its checks: as a Hono app, and as a fetch function that does without routing where it can. */
 export interface Endpoint {
+  readonly path: string;
   readonly app: Hono;
   readonly fetch: (request: Request, info?: unknown) => Response | Promise<Response>;
 }
@@ -70,6 +71,7 @@ export function createEndpoint(handle: SdkFetch, options: HttpOptions, onError: 
   // In an app that mounts this one, what came with the request is the app's environment.
   const app = new Hono().all(path, (c) => answer(keepInfo(c.req.raw, c.env)));
   return {
+    path,
     app,
     fetch: (request, info) => (isPostTo(path, request) ? answer(keepInfo(request, info)) : app.fetch(request, info)),
   };

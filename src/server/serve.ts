@@ -22,7 +22,7 @@ export interface ServeOptions {
   port?: number;
   /** Default `127.0.0.1`: this machine alone. */
   hostname?: string;
-  /** The path shown in `url`. Default `/mcp`. */
+  /** What `url` ends with. Default the host's own path, or `/mcp` where what is served has none. */
   path?: string;
 }
 
@@ -37,6 +37,7 @@ export interface Served {
 
 /** What can be served. */
 export interface Servable {
+  readonly path?: string;
   fetch(request: Request, info?: unknown): Response | Promise<Response>;
   close?(options?: { graceMs?: number }): Promise<void>;
 }
@@ -46,7 +47,7 @@ const DRAIN_MS = 2_000;
 
 /** Serves a host over HTTP on the runtime that this runs on: Bun, Deno or Node. Rejects when the port is taken. */
 export async function serve(host: Servable, options: ServeOptions = {}): Promise<Served> {
-  const { port = 3000, hostname = "127.0.0.1", path = "/mcp" } = options;
+  const { port = 3000, hostname = "127.0.0.1", path = host.path ?? "/mcp" } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new RangeError("port takes a number from 0 to 65535.");
   const { listen } = await runtime();
   const listening = await listen({ fetch: (request, info) => host.fetch(request, info), port, hostname });

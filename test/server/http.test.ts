@@ -50,7 +50,8 @@ describe("the endpoint", () => {
     "may be elsewhere",
     withHost({ tools, options: { path: "/api/v1/tools" } }, async ({ served }) => {
       const base = `http://127.0.0.1:${served.port}`;
-      assert.equal(textOf(await new Rpc(`${base}/api/v1/tools`).call("quick")), "done");
+      assert.equal(served.url, `${base}/api/v1/tools`);
+      assert.equal(textOf(await new Rpc(served.url).call("quick")), "done");
       assert.equal((await new Rpc(`${base}/mcp`).send("tools/list")).status, 404);
     }),
   );
