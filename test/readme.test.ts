@@ -86,7 +86,7 @@ describe("README's tables of options", () => {
   it("have the right defaults of serving, closing and memory", () => {
     const source = ["src/server/serve.ts", "src/server/tasks.ts", "src/store/memory.ts"].map(read).join("");
     for (const [name, shown] of table("`serve`, `close` and `memory`")) {
-      const [, value = ""] = new RegExp(`\\b${name} = ("[^"]*"|[\\d_]+)`).exec(source) ?? [];
+      const [, value = ""] = new RegExp(`\\b${name} = (?:[\\w.]+ \\?\\? )?("[^"]*"|[\\d_]+)`).exec(source) ?? [];
       assert.equal(shown, `\`${value.replaceAll('"', "")}\``, name);
     }
   });
