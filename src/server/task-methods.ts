@@ -7,6 +7,9 @@ import type { Dispatcher } from "./dispatcher.ts";
 import type { PrincipalOf } from "./sdk.ts";
 import { capabilitiesOf, lowLevel, toSdkError } from "./sdk.ts";
 
+/** Made once: a server is made for every request, and a schema takes longer than the rest of it. */
+const anyParams = z.looseObject({});
+
 /** Gives an SDK server the methods of the Tasks extension, and says so in its capabilities. */
 export function registerTaskMethods(server: McpServer | Server, dispatcher: Dispatcher, principalOf: PrincipalOf): void {
   const low = lowLevel(server);
@@ -17,7 +20,7 @@ export function registerTaskMethods(server: McpServer | Server, dispatcher: Disp
     answer: (taskId: string, principal: string | undefined, ctx: ServerContext) => Promise<JsonObject>,
   ) => {
     // The capability comes before the parameters, and so does the SDK's own schema check after it.
-    low.setRequestHandler(name, { params: z.looseObject({}) }, async (params, ctx) => {
+    low.setRequestHandler(name, { params: anyParams }, async (params, ctx) => {
       try {
         if (!capabilitiesOf(ctx, low).tasks) throw missingTasksExtension();
         const parsed = taskIdParams.safeParse(params);
