@@ -161,7 +161,9 @@ export class Run {
     this.#outcome = outcome;
     this.#onTurn?.();
     if (outcome.kind === "external") return this.#goElsewhere();
-    this.#rejectOpen(new AbortedError("The work was done before the question was answered"));
+    if (this.#open !== undefined) {
+      this.#rejectOpen(new AbortedError("The work was done before the question was answered"));
+    }
     if (this.#begun !== undefined) await this.#settle(outcome);
     if (this.#hasReturned) this.#leave();
     else this.abort(new AbortedError("The call was ended from outside its handler"));
@@ -403,6 +405,8 @@ export class Run {
   }
 
   #onRecord(record: TaskRecord): void {
+    // Nearly always it is the run's own end that is told.
+    if (this.#isOver && this.#hasReturned) return;
     if (isTerminal(record)) this.abort(new AbortedError(record.statusMessage ?? `The task is ${record.status}`));
     else if (this.#open !== undefined && this.#open.size > 0) this.#deliver(record.inputResponses);
   }
