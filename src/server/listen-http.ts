@@ -6,6 +6,8 @@ import type { Sink, Subscription } from "./listen.ts";
 const encoder = new TextEncoder();
 const KEEP_ALIVE = encoder.encode(": keepalive\n\n");
 
+const frame = (json: string): string => `event: message\ndata: ${json}\n\n`;
+
 /** How many bytes may wait in a stream before its reader counts as slow. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
@@ -39,9 +41,10 @@ export class EventStreams {
       get ready() {
         return (controller?.desiredSize ?? 0) > 0;
       },
-      write: (json) => controller?.enqueue(encoder.encode(`event: message\ndata: ${json}\n\n`)),
-      end: () => {
+      write: (json) => controller?.enqueue(encoder.encode(frame(json))),
+      end: (last) => {
         leave();
+        if (last.length > 0) controller?.enqueue(encoder.encode(last.map(frame).join("")));
         controller?.close();
         controller = undefined;
       },

@@ -109,20 +109,22 @@ export class ListeningTransport implements Transport {
 
   #sink(id: RequestId): Sink {
     let writing = 0;
+    const write = (json: string): void => {
+      writing += 1;
+      this.#write(JSON.parse(json) as JSONRPCMessage)
+        .catch(() => {}) // The client has gone, and the transport says so itself.
+        .finally(() => {
+          writing -= 1;
+          if (writing === 0) this.#subscriptions.get(id)?.subscription?.flush();
+        });
+    };
     return {
       get ready() {
         return writing === 0;
       },
-      write: (json) => {
-        writing += 1;
-        this.#write(JSON.parse(json) as JSONRPCMessage)
-          .catch(() => {}) // The client has gone, and the transport says so itself.
-          .finally(() => {
-            writing -= 1;
-            if (writing === 0) this.#subscriptions.get(id)?.subscription?.flush();
-          });
-      },
-      end: () => {
+      write,
+      end: (last) => {
+        for (const json of last) write(json);
         this.#subscriptions.delete(id);
         // The SDK keeps a subscription of its own under this id.
         this.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });

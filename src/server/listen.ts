@@ -12,8 +12,8 @@ export interface Sink {
   /** Whether the reader keeps up. When it does again, the sink calls `Subscription.flush`. */
   readonly ready: boolean;
   write(json: string): void;
-  /** Nothing more comes. */
-  end(): void;
+  /** Writes the last messages there are, together. Nothing more comes. */
+  end(last: readonly string[]): void;
 }
 
 export interface ListenOptions {
@@ -158,7 +158,7 @@ export class Subscription {
    * part of the filter that is not about tasks, whose notifications `write` brings.
    */
   start(sink: Sink, others: JsonObject): void {
-    if (this.#ended) return sink.end();
+    if (this.#ended) return sink.end([]);
     this.#sink = sink;
     this.#others = Object.keys(others).length > 0;
     const { taskIds } = this;
@@ -184,12 +184,15 @@ export class Subscription {
   flush(): void {
     const sink = this.#sink;
     if (sink === undefined) return;
+    const isLast = this.#latest === undefined && this.#unwatch.size === 0 && !this.#others;
     for (const [about, json] of this.#waiting) {
       if (!sink.ready) return;
+      // What is told last goes out with the result: one write instead of two.
+      if (isLast && this.#waiting.size === 1) break;
       this.#waiting.delete(about);
       sink.write(json());
     }
-    if (this.#latest === undefined && this.#unwatch.size === 0 && !this.#others) this.end();
+    if (isLast) this.end();
   }
 
   /** Nothing but tasks can come any more. */
@@ -207,18 +210,9 @@ export class Subscription {
     const sink = this.#sink;
     const waiting = [...this.#waiting.values()];
     this.drop();
-    for (const json of waiting) sink?.write(json());
-    sink?.write(
-      JSON.stringify({
-        jsonrpc: "2.0",
-        id: this.#id,
-        result: {
-          resultType: "complete",
-          _meta: { ...this.#options.resultMeta(), [SUBSCRIPTION_ID_META_KEY]: this.#id },
-        },
-      }),
-    );
-    sink?.end();
+    const _meta = { ...this.#options.resultMeta(), [SUBSCRIPTION_ID_META_KEY]: this.#id };
+    const result = JSON.stringify({ jsonrpc: "2.0", id: this.#id, result: { resultType: "complete", _meta } });
+    sink?.end([...waiting.map((json) => json()), result]);
   }
 
   /** Lets go of everything, without a word: the reader has gone. */
