@@ -33,14 +33,14 @@ export async function tasksGet(runtime: Runtime, { get }: Sizes): Promise<Report
     }
     const perSecond = (server: Server) => rounds[server].map((round) => round.perSecond);
     const cpu = (server: Server) => rounds[server].map((round) => round.cpu);
-    const row = (server: Server, what: string, aim?: string) => [
+    const row = (server: Server, what: string, aims?: readonly [string, string]) => [
       {
         what,
         value: median(perSecond(server)),
         unit: "requests/s",
         ratio: medianRatio(perSecond(server), perSecond("hono")),
         peer: "bare Hono",
-        ...(aim !== undefined && { aim }),
+        ...(aims !== undefined && { aim: aims[0] }),
       },
       {
         what: `${what}: the server's processor time`,
@@ -48,13 +48,15 @@ export async function tasksGet(runtime: Runtime, { get }: Sizes): Promise<Report
         unit: "µs/request",
         ratio: medianRatio(cpu(server), cpu("hono")),
         peer: "bare Hono",
+        ...(aims !== undefined && { aim: aims[1] }),
       },
     ];
     return {
       name: "tasks-get",
       title: "tasks/get over HTTP",
       rows: [
-        ...row("errand", "Errand", "at least 0.9"),
+        // Where the client is what cannot keep up, the processor's time tells more.
+        ...row("errand", "Errand", ["at least 0.9", "at most 1.11"]),
         ...row("hono", "bare Hono"),
         ...row("sdk", "SDK, McpServer with 10 tools"),
       ],
