@@ -62,40 +62,40 @@ export interface TaskContext {
   readonly principal: string | undefined;
 
   /** Tells in words what goes on: the task's `statusMessage`. */
-  status(message: string): void;
+  readonly status: (message: string) => void;
   /**
    * Tells how far the work is: in a task as its `statusMessage`, for example `sending (1/2)`; in a plain call whose
    * request carries a progress token as `notifications/progress`.
    */
-  progress(done: number, total?: number, message?: string): void;
+  readonly progress: (done: number, total?: number, message?: string) => void;
 
   /**
    * Asks a person for the fields of a flat object schema, and resolves to what they gave, checked. Rejects with
    * `DeclinedError` when they decline or dismiss the question, and with `MissingCapabilityError` when the client
    * declared no elicitation.
    */
-  elicit<Output>(message: string, schema: Schema<Output>): Promise<Output>;
+  readonly elicit: <Output>(message: string, schema: Schema<Output>) => Promise<Output>;
   /** Asks a person to open a page, and resolves when they agreed to. Rejects like `elicit`. */
-  elicitUrl(message: string, url: string | URL): Promise<void>;
+  readonly elicitUrl: (message: string, url: string | URL) => Promise<void>;
   /** Asks the client's model (`sampling/createMessage`; `params` are its parameters). */
-  sample(params: JsonObject): Promise<SamplingResult>;
+  readonly sample: (params: JsonObject) => Promise<SamplingResult>;
   /** Asks which folders and files the client works with (`roots/list`). */
-  roots(): Promise<Root[]>;
+  readonly roots: () => Promise<Root[]>;
   /** Asks several questions at once, and resolves to the answers as they came, under the same names. */
-  ask<Name extends string>(questions: Record<Name, InputRequest>): Promise<Record<Name, JsonObject>>;
+  readonly ask: <Name extends string>(questions: Record<Name, InputRequest>) => Promise<Record<Name, JsonObject>>;
 
   /** Does one step of the work. Rejects without doing it when the signal has fired. */
-  step<Output>(name: string, work: () => Output | Promise<Output>): Promise<Output>;
+  readonly step: <Output>(name: string, work: () => Output | Promise<Output>) => Promise<Output>;
   /** Waits `ms` milliseconds without taking up one of the host's running slots. Rejects when the signal fires. */
-  sleep(name: string, ms: number): Promise<void>;
+  readonly sleep: (name: string, ms: number) => Promise<void>;
   /** Moves the end of the task's time to live to `ms` milliseconds from now. Never earlier; nothing in a plain call. */
-  extend(ms: number): void;
+  readonly extend: (ms: number) => void;
 
   /**
    * Makes this call a task now, if it is none yet, and resolves once it is stored. Does nothing for a client that did
    * not declare the extension.
    */
-  begin(): Promise<void>;
+  readonly begin: () => Promise<void>;
   /** To return from a handler whose work goes on elsewhere: `host.task(taskId)` completes or fails it later. */
-  external(): External;
+  readonly external: () => External;
 }

@@ -106,7 +106,7 @@ export class TooLargeError extends ErrandError {
     super(
       "TOO_LARGE",
       rpcCode,
-      `${what} has ${bytes} bytes and may have ${limit}. The server's author can raise \`limits.${option}\`.`,
+      `${what}: ${bytes} bytes, where ${limit} are allowed. The server's author can raise \`limits.${option}\`.`,
       { reason: "too_large", bytes, limit },
     );
   }

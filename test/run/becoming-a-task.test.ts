@@ -472,7 +472,7 @@ describe("a call's arguments", () => {
     const work = () => assert.fail("it worked");
     await assert.rejects(run.call(work, "required", { arguments: { a: "é".repeat(7) } }), (error) => {
       assert.ok(error instanceof TooLargeError);
-      assert.match(error.message, /The arguments has 22 bytes and may have 20.*limits\.argumentBytes/);
+      assert.match(error.message, /The arguments: 22 bytes, where 20 are allowed.*limits\.argumentBytes/);
       assert.equal(error.rpcCode, -32_602);
       return true;
     });

@@ -21,7 +21,7 @@ const tools = (host: Host) => {
 function tooLarge(what: string, bytes: number, limit: number, option: string): object {
   return {
     code: -32602,
-    message: `${what} has ${bytes} bytes and may have ${limit}. The server's author can raise \`limits.${option}\`.`,
+    message: `${what}: ${bytes} bytes, where ${limit} are allowed. The server's author can raise \`limits.${option}\`.`,
     data: { reason: "too_large", bytes, limit },
   };
 }
@@ -103,13 +103,13 @@ describe("limits.resultBytes", () => {
       const length = Math.floor((1_000 - bare) / 2);
       assert.equal(textOf(await rpc.call("gives", { length })).length, length);
       const error = await rpc.error("tools/call", { name: "gives", arguments: { length: length + 1 } });
-      assert.match(error.message, /^The result has \d+ bytes and may have 1000\./);
+      assert.match(error.message, /^The result: \d+ bytes, where 1000 are allowed\./);
       assert.match(error.message, /limits\.resultBytes/);
       const { taskId } = await rpc.task("external");
       await host.task(taskId).complete("x".repeat(1_000));
       const task = (await rpc.get(taskId)) as { status: string; error: { message: string } };
       assert.equal(task.status, "failed");
-      assert.match(task.error.message, /^The result has \d+ bytes and may have 1000\./);
+      assert.match(task.error.message, /^The result: \d+ bytes, where 1000 are allowed\./);
     }),
   );
 });
@@ -122,7 +122,7 @@ describe("limits.answerBytes", () => {
       const { taskId } = await rpc.task("asks");
       const key = onlyKey(await rpc.questions(taskId));
       const error = await rpc.error("tasks/update", { taskId, inputResponses: { [key]: roots(200) } });
-      assert.match(error.message, /^The answers has? \d+ bytes and may have 200\. .*limits\.answerBytes/);
+      assert.match(error.message, /^The answers: \d+ bytes, where 200 are allowed\. .*limits\.answerBytes/);
       assert.equal(error.code, -32602);
       assert.equal(onlyKey(await rpc.questions(taskId)), key);
       const padding = { [key]: roots(1), other: accept({ padding: "x".repeat(200) }) };
