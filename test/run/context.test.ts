@@ -31,7 +31,6 @@ describe("a handler's context", () => {
     const run = startRunner();
     const answer = await run.call(
       async (_input, context) => {
-        // oxlint-disable-next-line typescript/unbound-method -- that they are bound is what is under test
         const { taskId, isTask, signal, principal, status, progress, begin, roots, step, sleep, extend, external } = context;
         assert.deepEqual([isTask, principal, signal.aborted], [false, "ann", false]);
         await begin();
