@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { Host, HostOptions, JsonObject, Sizes, TaskRecord } from "../../src/mod.ts";
 import { createHost, createTasks, memory } from "../../src/mod.ts";
 import type { Handler } from "../../src/run/run.ts";
-import { FakeClock } from "../support/clock.ts";
+import { FakeClock, turn } from "../support/clock.ts";
 import { usedHeap } from "../support/heap.ts";
 import type { Hosting } from "../support/hosting.ts";
 import { withHost } from "../support/hosting.ts";
@@ -278,6 +278,7 @@ async function ended({ rpc }: Pick<Hosting, "rpc">, taskId: string): Promise<[Js
   for (;;) {
     const task = (await rpc.get(taskId)) as unknown as JsonObject;
     if (task["status"] !== "working") return [task, task["result"]];
+    await turn();
   }
 }
 

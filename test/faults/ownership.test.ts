@@ -127,7 +127,8 @@ describe("the handler in the background", () => {
       },
     )();
     const [ada, bob] = ['["ada"]', '["bob"]'];
-    assert.deepEqual([seen.slice(0, 2).toSorted(), seen.slice(2, 4).toSorted(), seen[4]], [[ada, bob], [ada, bob], ada]);
+    for (const pair of [seen.slice(0, 2), seen.slice(2, 4)]) assert.deepEqual(new Set(pair), new Set([ada, bob]));
+    assert.equal(seen[4], ada);
   });
 });
 
