@@ -4,7 +4,7 @@ import process from "node:process";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { Host, JsonObject, Sizes } from "../../src/mod.ts";
+import type { JsonObject, Sizes } from "../../src/mod.ts";
 import { memory, serve } from "../../src/mod.ts";
 import { withChild } from "../support/child.ts";
 import { FakeClock, turn } from "../support/clock.ts";
@@ -16,7 +16,8 @@ import type { Random, Shot } from "./messages.ts";
 import { Gun, Loot } from "./messages.ts";
 import { watchForNoise } from "./quiet.ts";
 import { shoot } from "./raw-http.ts";
-import { targetHost } from "./target.ts";
+import type { Target } from "./target.ts";
+import { targetAdopted, targetHost } from "./target.ts";
 
 /** Another run is had with `ERRAND_FUZZ_SEED=5`, a longer one with `ERRAND_FUZZ_TIMES=20`. */
 const seed = Number(process.env["ERRAND_FUZZ_SEED"] ?? "20260728");
@@ -45,15 +46,15 @@ function holdsNothing({ ignored: _ignored, ...sizes }: Sizes): void {
   assert.deepEqual(sizes, Object.fromEntries(Object.keys(sizes).map((name) => [name, 0])), "nothing is held");
 }
 
-/** Fires shots at a host in process and waits for all the answers, on its own clock. */
+/** Fires shots at a target in process and waits for all the answers, on its own clock. */
 class Range {
-  readonly #host: Host;
+  readonly #target: Target;
   readonly #clock: FakeClock;
   readonly #loot: Loot;
   #streams: ReadableStreamDefaultReader<Uint8Array>[] = [];
 
-  constructor(host: Host, clock: FakeClock, loot: Loot) {
-    this.#host = host;
+  constructor(target: Target, clock: FakeClock, loot: Loot) {
+    this.#target = target;
     this.#clock = clock;
     this.#loot = loot;
   }
@@ -88,7 +89,7 @@ class Range {
       headers: { host: "127.0.0.1", ...headers },
       ...(method !== "GET" && { body }),
     });
-    const response = await this.#host.fetch(request);
+    const response = await this.#target.fetch(request);
     if (response.status >= 500) assert.fail(`HTTP ${response.status} for ${told(shot)}: ${await response.text()}`);
     if (response.headers.get("content-type") === "text/event-stream" && response.body !== null) {
       const reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
@@ -125,43 +126,49 @@ function volley({ method, headers, body }: Shot, random: Random): { bytes: Uint8
 }
 
 describe(`whatever comes, from seed ${seed},`, () => {
-  it(
-    "in process, breaks nothing, is answered, and leaves nothing behind",
-    reproducibly(async (random) => {
-      const loot = new Loot();
-      const gun = new Gun(random, loot);
-      const clock = new FakeClock();
-      const store = memory();
-      const reported: unknown[] = [];
-      const host = targetHost({ clock, store, onError: (error) => reported.push(error), limits: { bodyBytes: 200_000 } });
-      const range = new Range(host, clock, loot);
-      const { noises, end } = watchForNoise();
-      const batches = 120 * times;
-      let early = Number.POSITIVE_INFINITY;
-      try {
-        for (let batch = 1; batch <= batches; batch += 1) {
-          await range.fire(Array.from({ length: BATCH }, () => gun.load()));
-          if (batch === Math.floor(batches / 4) || batch === batches) {
-            await range.leave();
-            // Rounds, tasks and tombstones outlive their time.
-            await clock.advance(200_000);
-            holdsNothing(host.sizes);
-            assert.deepEqual([await store.count(), await store.nextDue()], [0, undefined]);
-            if (batch < batches) early = await usedHeap();
+  for (const [what, makeTarget] of [
+    ["a host", targetHost],
+    ["an adopted server", targetAdopted],
+  ] as const) {
+    it(
+      `to ${what} in process, breaks nothing, is answered, and leaves nothing behind`,
+      reproducibly(async (random) => {
+        const loot = new Loot();
+        const gun = new Gun(random, loot);
+        const clock = new FakeClock();
+        const store = memory();
+        const reported: unknown[] = [];
+        const onError = (error: unknown) => reported.push(error);
+        const target: Target = makeTarget({ clock, store, onError, limits: { bodyBytes: 200_000 } });
+        const range = new Range(target, clock, loot);
+        const watch = watchForNoise();
+        const batches = 80 * times;
+        let early = Number.POSITIVE_INFINITY;
+        try {
+          for (let batch = 1; batch <= batches; batch += 1) {
+            await range.fire(Array.from({ length: BATCH }, () => gun.load()));
+            if (batch === Math.floor(batches / 4) || batch === batches) {
+              await range.leave();
+              // Rounds, tasks and tombstones outlive their time.
+              await clock.advance(200_000);
+              holdsNothing(target.sizes);
+              assert.deepEqual([await store.count(), await store.nextDue()], [0, undefined]);
+              if (batch < batches) early = await usedHeap();
+            }
           }
+          const grown = (await usedHeap()) - early;
+          assert.ok(grown < 4_000_000, `the heap has grown by ${grown} bytes`);
+          assert.deepEqual(reported, [], "nothing to report");
+          assert.equal(({} as { polluted?: unknown }).polluted, undefined);
+          assert.deepEqual(watch.noises, []);
+        } finally {
+          watch.end();
+          await target.close();
         }
-        const grown = (await usedHeap()) - early;
-        assert.ok(grown < 4_000_000, `the heap has grown by ${grown} bytes`);
-        assert.deepEqual(reported, [], "nothing to report");
-        assert.equal(({} as { polluted?: unknown }).polluted, undefined);
-        assert.deepEqual(noises, []);
-      } finally {
-        end();
-        await host.close();
-      }
-      assert.equal(clock.pending, 0, "no timer is left");
-    }),
-  );
+        assert.equal(clock.pending, 0, "no timer is left");
+      }),
+    );
+  }
 
   it(
     "over connections, breaks nothing and leaves nothing behind",
@@ -170,7 +177,7 @@ describe(`whatever comes, from seed ${seed},`, () => {
       const clock = new FakeClock();
       const reported: unknown[] = [];
       const host = targetHost({ clock, onError: (error) => reported.push(error), limits: { bodyBytes: 100_000 } });
-      const { noises, end } = watchForNoise();
+      const watch = watchForNoise();
       const served = await serve(host, { port: 0 });
       try {
         const statuses = new Set<number | undefined>();
@@ -189,9 +196,9 @@ describe(`whatever comes, from seed ${seed},`, () => {
         await until(() => host.sizes.subscriptions === 0 && host.sizes.runs === 0, "the host to be left");
         holdsNothing(host.sizes);
         assert.deepEqual(reported, [], "nothing to report");
-        assert.deepEqual(noises, []);
+        assert.deepEqual(watch.noises, []);
       } finally {
-        end();
+        watch.end();
         await served.close();
       }
     }),
