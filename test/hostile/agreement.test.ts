@@ -112,6 +112,8 @@ describe("an odd request is answered as the plain SDK answers it", () => {
     // The SDK cannot know that listening to tasks takes the extension.
     if (method !== "subscriptions/listen to tasks" || theirs.kind !== "text/event-stream") return theirs;
     const { id, params } = message as { id: unknown; params: { notifications: JsonObject; _meta: JsonObject } };
+    // Nor that the id of a subscription to tasks is held, and so bounded.
+    if (typeof id === "string" && id.length > 256) return { status: 200, kind: "an error", code: -32602, id };
     if (declaresTasks(params._meta[CAPABILITIES_KEY]) || params.notifications["taskIds"] === undefined) return theirs;
     return { status: 400, kind: "an error", code: MISSING_CAPABILITY, id };
   }

@@ -83,7 +83,7 @@ function header(name: string, value: string | undefined): Oddity {
 }
 
 function id(value: unknown): Oddity {
-  return { name: `id ${json(value)}`, change: (draft) => void (body(draft)["id"] = value) };
+  return { name: `id ${json(value).slice(0, 40)}`, change: (draft) => void (body(draft)["id"] = value) };
 }
 
 /** A body in which a number or key is written as `JSON.stringify` never would. */

@@ -251,7 +251,7 @@ describe("an ill-formed answer", () => {
     await turn();
     await assert.rejects(
       update(run, taskId, { "elicit-1": accept({ s: "é".repeat(30) }) }),
-      /The answers.* may have 60.*limits\.answerBytes/,
+      /The answers: \d+ bytes, where 60 .*limits\.answerBytes/,
     );
     await update(run, taskId, { "elicit-1": accept({ s: "" }) });
   });
