@@ -1,4 +1,5 @@
 import { DeclinedError, RpcCode, TooLargeError, isForClient, toRpcError } from "../task/errors.ts";
+import { issuesText } from "../task/issues.ts";
 import type { JsonRpcError, ToolResult } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { External, Schema } from "./context.ts";
@@ -119,13 +120,7 @@ function isToolResult(value: unknown, { outputSchema }: ResultRules): value is T
 /** What is wrong with a value by a schema, or `undefined`. */
 export async function schemaProblem(schema: Schema, value: unknown): Promise<string | undefined> {
   const { issues } = await schema["~standard"].validate(value);
-  if (issues === undefined || issues.length === 0) return undefined;
-  return issues
-    .map(({ message, path }) => {
-      const place = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-      return place === "" ? message : `${place}: ${message}`;
-    })
-    .join(", ");
+  return issues === undefined || issues.length === 0 ? undefined : issuesText(issues, ", ");
 }
 
 /** The error of a task whose host went away. */

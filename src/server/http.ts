@@ -87,5 +87,5 @@ function names(value: readonly string[] | "any" | undefined, option: string): st
   if (!Array.isArray(value) || !value.every((name) => typeof name === "string" && !/[/:]/.test(name.replace(/^\[.*\]$/, "")))) {
     throw new TypeError(`${option} takes host names without scheme or port, for example ["mcp.example.com"], or "any".`);
   }
-  return [...(value as string[])];
+  return value.map((name: string) => name.toLowerCase());
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { InvalidAnswerError } from "./errors.ts";
+import { issuesText } from "./issues.ts";
 import type { InputRequest, InputRequests, JsonObject } from "./task.ts";
 import { isJsonObject } from "./task.ts";
 
@@ -42,10 +43,7 @@ function contentSchema(requestedSchema: JsonObject): z.ZodType {
 
 function problem(schema: z.ZodType, value: unknown): string | undefined {
   const parsed = schema.safeParse(value);
-  if (parsed.success) return undefined;
-  return parsed.error.issues
-    .map((issue) => (issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`))
-    .join("; ");
+  return parsed.success ? undefined : issuesText(parsed.error.issues, "; ");
 }
 
 /** What is wrong with an answer to a question, or `undefined` when it fits (MCP, "Multi Round-Trip Requests"). */
