@@ -4,12 +4,14 @@ import { setImmediate } from "node:timers/promises";
 import type { Tool } from "../src/run/runner.ts";
 import { createTasks } from "../src/server/mod.ts";
 import { makeCall } from "../src/server/sdk.ts";
+import type { TaskRecord } from "../src/task/task.ts";
+import { toDetailedTask } from "../src/wire/2026-07-28.ts";
 import { answerCommands } from "./lib/commands.ts";
 import { median } from "./lib/statistics.ts";
 
 const live = Number(process.argv[2]);
 const tasks = createTasks({ limits: { tasks: Number.POSITIVE_INFINITY } });
-const { runner, dispatcher } = tasks.parts;
+const { registry, runner, dispatcher } = tasks.parts;
 const tool: Tool = {
   name: "work",
   policy: "required",
@@ -53,14 +55,28 @@ await answerCommands({
     const some = () => Array.from({ length: operations }, () => held[Math.floor(Math.random() * live)] ?? "");
     const fresh = () => Promise.all(Array.from({ length: operations }, create));
 
-    const times: Record<"get" | "update" | "cancel" | "create + complete", number[]> = {
+    /** The peer: the same records in a bare Map. What this loses among many is the memory's, not Errand's. */
+    const bare = new Map<string, TaskRecord>();
+    for (const taskId of held) {
+      const record = await registry.find(taskId);
+      if (record !== undefined) bare.set(taskId, structuredClone(record));
+    }
+
+    const times: Record<"get" | "get from a bare Map" | "update" | "cancel" | "create + complete", number[]> = {
       get: [],
+      "get from a bare Map": [],
       update: [],
       cancel: [],
       "create + complete": [],
     };
     for (let round = 0; round < rounds; round += 1) {
       times.get.push(await time(some(), (taskId) => dispatcher.get(taskId, undefined)));
+      times["get from a bare Map"].push(
+        await time(some(), async (taskId) => {
+          const record = bare.get(taskId);
+          return record === undefined ? undefined : toDetailedTask(record, Date.now());
+        }),
+      );
 
       const asked = [...new Set(some())];
       const keys = new Map<string, string>();

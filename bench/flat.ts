@@ -1,9 +1,12 @@
 import type { Runtime } from "../scripts/lib/runtimes.mjs";
 import { startChild, withChildren } from "./lib/child.ts";
-import type { Report } from "./lib/report.ts";
+import type { Report, Row } from "./lib/report.ts";
 import type { Sizes } from "./sizes.ts";
 
 type Times = Record<string, number>;
+
+/** The operation that is Errand's peer: a look-up without it. */
+const BARE = "get from a bare Map";
 
 /** What an operation costs among more and more live tasks, each number of them in a process of its own. */
 export async function flat(runtime: Runtime, { flat: { live, operations, rounds } }: Sizes): Promise<Report> {
@@ -15,22 +18,19 @@ export async function flat(runtime: Runtime, { flat: { live, operations, rounds 
     measured.push({ count, times });
   }
   const [fewest] = measured;
-  if (fewest === undefined) throw new RangeError("There is no number of live tasks to measure at.");
-  return {
-    name: "flat",
-    title: "An operation among live tasks",
-    rows: Object.entries(fewest.times).flatMap(([operation, least]) =>
-      measured.map(({ count, times }, index) => {
-        const value = times[operation] ?? Number.NaN;
-        return {
-          what: `${operation}, ${count} tasks`,
-          value,
-          unit: "µs",
-          ratio: value / least,
-          peer: `${fewest.count} tasks`,
-          ...(index === measured.length - 1 && { aim: "flat" }),
-        };
-      }),
-    ),
-  };
+  const most = measured.at(-1);
+  if (fewest === undefined || most === undefined) throw new RangeError("There is no number of live tasks to measure at.");
+  const growth = Object.keys(fewest.times).flatMap((operation) =>
+    measured.map(({ count, times }): Row => {
+      const value = times[operation] ?? Number.NaN;
+      const ratio = value / (fewest.times[operation] ?? Number.NaN);
+      const aim = count === most.count && operation !== BARE && { aim: "flat" };
+      return { what: `${operation}, ${count} tasks`, value, unit: "µs", ratio, peer: `${fewest.count} tasks`, ...aim };
+    }),
+  );
+  // Where memory is slower the larger it is, both are.
+  const value = most.times["get"] ?? Number.NaN;
+  const ratio = value / (most.times[BARE] ?? Number.NaN);
+  const besides: Row = { what: `get, ${most.count} tasks`, value, unit: "µs", ratio, peer: `a bare Map of ${most.count}` };
+  return { name: "flat", title: "An operation among live tasks", rows: [...growth, besides] };
 }
