@@ -17,9 +17,8 @@ export async function flat(runtime: Runtime, { flat: { live, operations, rounds 
     );
     measured.push({ count, times });
   }
-  const [fewest] = measured;
-  const most = measured.at(-1);
-  if (fewest === undefined || most === undefined) throw new RangeError("There is no number of live tasks to measure at.");
+  const [fewest, most] = [measured[0], measured.at(-1)];
+  if (fewest === undefined || most === undefined) throw new RangeError("There is no number of live tasks.");
   const growth = Object.keys(fewest.times).flatMap((operation) =>
     measured.map(({ count, times }): Row => {
       const value = times[operation] ?? Number.NaN;
@@ -31,6 +30,7 @@ export async function flat(runtime: Runtime, { flat: { live, operations, rounds 
   // Where memory is slower the larger it is, both are.
   const value = most.times["get"] ?? Number.NaN;
   const ratio = value / (most.times[BARE] ?? Number.NaN);
-  const besides: Row = { what: `get, ${most.count} tasks`, value, unit: "µs", ratio, peer: `a bare Map of ${most.count}` };
+  const peer = `a bare Map of ${most.count}`;
+  const besides: Row = { what: `get, ${most.count} tasks`, value, unit: "µs", ratio, peer };
   return { name: "flat", title: "An operation among live tasks", rows: [...growth, besides] };
 }
