@@ -4,7 +4,7 @@ import type { Clock } from "../task/clock.ts";
 import { DeclinedError } from "../task/errors.ts";
 import type { InputRequest } from "../task/task.ts";
 import type { Schema, TaskContext } from "./context.ts";
-import type { Handler } from "./run.ts";
+import type { Handler } from "./call.ts";
 
 /**
  * What actor logic may emit (`emit`) to speak for its task. Questions carry a `name`; their answers come to the logic

@@ -5,30 +5,14 @@ import { AbortedError } from "../task/errors.ts";
 import { createId } from "../task/ids.ts";
 import type { Askable, InputRequest, InputRequests, JsonObject, TaskRecord } from "../task/task.ts";
 import { isTerminal } from "../task/task.ts";
+import type { Call, Handler, Waiting } from "./call.ts";
 import { HandlerContext } from "./handler-context.ts";
-import type { TaskContext } from "./context.ts";
 import type { Outcome, ResultRules } from "./outcome.ts";
 import { isUnexpected, outcomeOf, outcomeOfError } from "./outcome.ts";
-import type { CallInfo, ResolvedPolicy } from "./policy.ts";
+import type { ResolvedPolicy } from "./policy.ts";
 import type { Question, ToRequestedSchema } from "./questions.ts";
 import { checkAskable } from "./questions.ts";
 import type { Slots } from "./slots.ts";
-
-/** The request that waits for a run's next answer. */
-export interface Waiting {
-  /** Fires when the request is cancelled before it is answered. */
-  readonly signal: AbortSignal | undefined;
-  /** Sends `notifications/progress`, where the request asked for it. */
-  readonly notifyProgress: ((done: number, total?: number, message?: string) => void) | undefined;
-}
-
-/** A call of a tool, as its requestor made it. */
-export interface Call extends CallInfo, Waiting {
-  readonly askable: Askable;
-}
-
-/** A tool's work. */
-export type Handler = (input: unknown, task: TaskContext) => unknown;
 
 /** What every run of a host shares. */
 export interface RunEnvironment {

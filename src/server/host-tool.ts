@@ -6,7 +6,7 @@ import type { External, Schema, TaskContext } from "../run/context.ts";
 import { logicHandler } from "../run/logic-handler.ts";
 import type { PolicyDefaults, TaskPolicy } from "../run/policy.ts";
 import { resolvePolicy } from "../run/policy.ts";
-import type { Handler } from "../run/run.ts";
+import type { Handler } from "../run/call.ts";
 import type { Tool } from "../run/runner.ts";
 import type { Clock } from "../task/clock.ts";
 import type { JsonObject, ToolResult } from "../task/task.ts";

@@ -10,7 +10,7 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import type { Hono } from "hono";
 import type { TaskLogic } from "../registry/logic.ts";
 import type { Schema } from "../run/context.ts";
-import type { Handler } from "../run/run.ts";
+import type { Handler } from "../run/call.ts";
 import type { TaskHandle } from "../run/task-handle.ts";
 import type { HostTool, ToolConfig, ToolHandler } from "./host-tool.ts";
 import { defineTool } from "./host-tool.ts";

@@ -1,12 +1,11 @@
 import type { Clock } from "../task/clock.ts";
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
+import { Frames } from "./frames.ts";
 import type { Sink, Subscription } from "./listen.ts";
 
 const encoder = new TextEncoder();
 const KEEP_ALIVE = encoder.encode(": keepalive\n\n");
-
-const frame = (json: string): string => `event: message\ndata: ${json}\n\n`;
 
 /** How many bytes may wait in a stream before its reader counts as slow. */
 const HIGH_WATER_BYTES = 64 * 1024;
@@ -37,16 +36,33 @@ export class EventStreams {
       innerReader?.cancel().catch(() => {});
     };
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const takesMore = () => (controller?.desiredSize ?? 0) > 0;
+    const frames = new Frames();
+    let isLast = false;
+    /** Puts in what the reader takes. */
+    const pump = () => {
+      while (takesMore()) {
+        const portion = frames.next();
+        if (portion === undefined) break;
+        controller?.enqueue(portion);
+      }
+      if (!isLast || !frames.isEmpty) return;
+      controller?.close();
+      controller = undefined;
+    };
     const sink: Sink = {
       get ready() {
-        return (controller?.desiredSize ?? 0) > 0;
+        return frames.isEmpty && takesMore();
       },
-      write: (json) => controller?.enqueue(encoder.encode(frame(json))),
+      write: (message) => {
+        frames.push(message);
+        pump();
+      },
       end: (last) => {
         leave();
-        if (last.length > 0) controller?.enqueue(encoder.encode(last.map(frame).join("")));
-        controller?.close();
-        controller = undefined;
+        frames.push(...last);
+        isLast = true;
+        pump();
       },
     };
     const beat = () => {
@@ -66,7 +82,10 @@ export class EventStreams {
           if (innerReader === undefined) subscription.start(sink, {});
           else merge(innerReader, subscription, sink).catch(() => {}); // The SDK's stream broke off: the tasks go on.
         },
-        pull: () => subscription.flush(),
+        pull: () => {
+          pump();
+          subscription.flush();
+        },
         cancel: () => {
           controller = undefined;
           subscription.drop();
@@ -115,7 +134,7 @@ async function merge(
         started = true;
         subscription.start(sink, isJsonObject(params["notifications"]) ? params["notifications"] : {});
       } else if (typeof message["method"] === "string") {
-        subscription.offer(`${message["method"]} ${String(params["uri"])}`, () => JSON.stringify(message));
+        subscription.offer(`${message["method"]} ${String(params["uri"])}`, () => [JSON.stringify(message)]);
       }
     }
   } finally {

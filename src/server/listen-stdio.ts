@@ -10,6 +10,7 @@ import { SUBSCRIPTION_ID_META_KEY, isJSONRPCNotification, isJSONRPCRequest } fro
 import { isForClient, missingTasksExtension, toRpcError } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
+import type { Message } from "./frames.ts";
 import type { ListenHub, Sink, Subscription } from "./listen.ts";
 import { declaresTasks, envelopeCapabilities } from "./sdk.ts";
 
@@ -109,9 +110,9 @@ export class ListeningTransport implements Transport {
 
   #sink(id: RequestId): Sink {
     let writing = 0;
-    const write = (json: string): void => {
+    const write = (message: Message): void => {
       writing += 1;
-      this.#write(JSON.parse(json) as JSONRPCMessage)
+      this.#write(JSON.parse(message().join("")) as JSONRPCMessage)
         .catch(() => {}) // The client has gone, and the transport says so itself.
         .finally(() => {
           writing -= 1;
@@ -124,7 +125,7 @@ export class ListeningTransport implements Transport {
       },
       write,
       end: (last) => {
-        for (const json of last) write(json);
+        for (const message of last) write(message);
         this.#subscriptions.delete(id);
         // The SDK keeps a subscription of its own under this id.
         this.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });

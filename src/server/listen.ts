@@ -6,14 +6,15 @@ import { ProtocolError, RpcCode, TaskExpiredError, TaskNotFoundError } from "../
 import type { JsonObject, TaskRecord } from "../task/task.ts";
 import { isTerminal } from "../task/task.ts";
 import { toDetailedTask } from "../wire/2026-07-28.ts";
+import type { Message } from "./frames.ts";
 
-/** Where a subscription's messages go. Messages are JSON texts. */
+/** Where a subscription's messages go. */
 export interface Sink {
   /** Whether the reader keeps up. When it does again, the sink calls `Subscription.flush`. */
   readonly ready: boolean;
-  write(json: string): void;
+  write(message: Message): void;
   /** Writes the last messages there are, together. Nothing more comes. */
-  end(last: readonly string[]): void;
+  end(last: readonly Message[]): void;
 }
 
 export interface ListenOptions {
@@ -33,7 +34,7 @@ const MAX_ID_LENGTH = 256;
 export class ListenHub {
   readonly #options: ListenOptions;
   readonly #open = new Set<Subscription>();
-  /** The JSON of the last announced state: every listener of a task is told the same at the same time. */
+  /** The JSON of the last announced state: every listener of a task is told the same, and it may be long. */
   #told: { record: TaskRecord; at: number; json: string } | undefined;
 
   constructor(options: ListenOptions) {
@@ -86,9 +87,9 @@ export class ListenHub {
 
   /** A task as `notifications/tasks` has it, open at the end for its `_meta`. */
   #json(record: TaskRecord): string {
-    // The poll hint grows with the task's age.
+    // The poll hint grows with the task's age, until there is nothing to poll for.
     const at = this.#options.clock.now();
-    if (this.#told?.record !== record || this.#told.at !== at) {
+    if (this.#told?.record !== record || (this.#told.at !== at && !isTerminal(record))) {
       this.#told = { record, at, json: JSON.stringify(toDetailedTask(record, at)).slice(0, -1) };
     }
     return this.#told.json;
@@ -112,7 +113,7 @@ export class Subscription {
   readonly #idJson: string;
   readonly #unwatch = new Map<string, () => void>();
   /** What waits to be written, by what it is about; a newer one takes the older one's place. */
-  readonly #waiting = new Map<string, () => string>();
+  readonly #waiting = new Map<string, Message>();
   /** The newest state of each task that is watched, until the subscription starts. */
   #latest: Map<string, TaskRecord> | undefined = new Map();
   #sink: Sink | undefined;
@@ -163,7 +164,7 @@ export class Subscription {
     this.#others = Object.keys(others).length > 0;
     const { taskIds } = this;
     const notifications = { ...others, ...(taskIds.length > 0 && { taskIds }) };
-    this.offer("acknowledged", () => this.#notification("notifications/subscriptions/acknowledged", { notifications }));
+    this.offer("acknowledged", () => [this.#notification("notifications/subscriptions/acknowledged", { notifications })]);
     const latest = this.#latest ?? new Map<string, TaskRecord>();
     this.#latest = undefined;
     for (const taskId of taskIds) {
@@ -174,9 +175,9 @@ export class Subscription {
   }
 
   /** Sends a message as soon as the reader takes it, unless a newer one about the same is offered first. */
-  offer(about: string, json: () => string): void {
+  offer(about: string, message: Message): void {
     if (this.#ended) return;
-    this.#waiting.set(about, json);
+    this.#waiting.set(about, message);
     this.flush();
   }
 
@@ -185,12 +186,12 @@ export class Subscription {
     const sink = this.#sink;
     if (sink === undefined) return;
     const isLast = this.#latest === undefined && this.#unwatch.size === 0 && !this.#others;
-    for (const [about, json] of this.#waiting) {
+    for (const [about, message] of this.#waiting) {
       if (!sink.ready) return;
       // What is told last goes out with the result: one write instead of two.
       if (isLast && this.#waiting.size === 1) break;
       this.#waiting.delete(about);
-      sink.write(json());
+      sink.write(message);
     }
     if (isLast) this.end();
   }
@@ -212,7 +213,7 @@ export class Subscription {
     this.drop();
     const _meta = { ...this.#options.resultMeta(), [SUBSCRIPTION_ID_META_KEY]: this.#id };
     const result = JSON.stringify({ jsonrpc: "2.0", id: this.#id, result: { resultType: "complete", _meta } });
-    sink?.end([...waiting.map((json) => json()), result]);
+    sink?.end([...waiting, () => [result]]);
   }
 
   /** Lets go of everything, without a word: the reader has gone. */
@@ -236,12 +237,11 @@ export class Subscription {
       this.#unwatch.get(record.taskId)?.();
       this.#unwatch.delete(record.taskId);
     }
-    this.offer(
-      record.taskId,
-      () =>
-        `{"jsonrpc":"2.0","method":"notifications/tasks","params":${this.#options.json(record)}` +
-        `,"_meta":{"${SUBSCRIPTION_ID_META_KEY}":${this.#idJson}}}}`,
-    );
+    this.offer(record.taskId, () => [
+      '{"jsonrpc":"2.0","method":"notifications/tasks","params":',
+      this.#options.json(record),
+      `,"_meta":{"${SUBSCRIPTION_ID_META_KEY}":${this.#idJson}}}}`,
+    ]);
   }
 
   #notification(method: string, params: JsonObject): string {

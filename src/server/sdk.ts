@@ -15,7 +15,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Schema } from "../run/context.ts";
 import { askableBy } from "../run/questions.ts";
-import type { Call } from "../run/run.ts";
+import type { Call } from "../run/call.ts";
 import { TASKS_EXTENSION, toRpcError } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";

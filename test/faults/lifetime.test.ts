@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { z } from "zod";
 import type { Host, HostOptions, JsonObject, Sizes, TaskRecord } from "../../src/mod.ts";
 import { createHost, createTasks, memory } from "../../src/mod.ts";
-import type { Handler } from "../../src/run/run.ts";
+import type { Handler } from "../../src/run/call.ts";
 import { FakeClock, turn } from "../support/clock.ts";
 import { usedHeap } from "../support/heap.ts";
 import type { Hosting } from "../support/hosting.ts";

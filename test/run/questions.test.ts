@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
 import type { TaskContext } from "../../src/run/context.ts";
-import type { Handler } from "../../src/run/run.ts";
+import type { Handler } from "../../src/run/call.ts";
 import { askableBy } from "../../src/run/questions.ts";
 import { AbortedError, DeclinedError, InvalidAnswerError, MissingCapabilityError } from "../../src/task/errors.ts";
 import type { InputRequest, JsonObject } from "../../src/task/task.ts";

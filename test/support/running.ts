@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { RegistryOptions } from "../../src/registry/registry.ts";
 import type { Schema } from "../../src/run/context.ts";
 import type { TaskPolicy } from "../../src/run/policy.ts";
-import type { Call, Handler } from "../../src/run/run.ts";
+import type { Call, Handler } from "../../src/run/call.ts";
 import type { Answer, RunnerOptions, Tool } from "../../src/run/runner.ts";
 import { Runner } from "../../src/run/runner.ts";
 import { toRequestedSchema } from "../../src/server/sdk.ts";
