@@ -1,5 +1,6 @@
 // What one request may cost.
 import assert from "node:assert/strict";
+import process from "node:process";
 import { describe, it } from "node:test";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { z } from "zod";
@@ -7,7 +8,7 @@ import type { Host } from "../../src/mod.ts";
 import { createTasks } from "../../src/mod.ts";
 import { turn } from "../support/clock.ts";
 import { withHost } from "../support/hosting.ts";
-import { TASKS, envelope } from "../support/rpc.ts";
+import { TASKS, envelope, textOf } from "../support/rpc.ts";
 import { until } from "../support/until.ts";
 
 function nested(depth: number): string {
@@ -97,6 +98,29 @@ describe("a connection whose client reads slowly", () => {
 });
 
 describe("a subscription", () => {
+  it(
+    "that nobody reads holds a portion of a long result, and gives it whole to who reads",
+    withHost({ tools: (host) => host.tool("elsewhere", { task: "required" }, (_input, task) => task.external()) }, async (given) => {
+      const { direct, host } = given;
+      const { taskId } = await direct.task("elsewhere");
+      const listening = [];
+      for (let open = 0; open < 100; open += 1) listening.push(await direct.listen({ taskIds: [taskId] }));
+      // Characters of each length in UTF-8, which the end of a portion falls on in every way.
+      const text = "a\u00e9\u20ac\u{1f642}b".repeat(250_000);
+      const before = process.memoryUsage().rss;
+      await host.task(taskId).complete({ content: [{ type: "text", text }] });
+      const grown = process.memoryUsage().rss - before;
+      assert.ok(grown < 150_000_000, `grown by ${grown} bytes for 100 readers of 2.7 MB`);
+      const [first, ...others] = listening;
+      const told = await first?.events.rest();
+      assert.equal(told?.length, 3);
+      const { params } = told[1] as { params?: { result: unknown } };
+      assert.ok(textOf(params?.result) === text, "the text is whole");
+      assert.equal(host.sizes.subscriptions, 0);
+      for (const { events } of others) await events.leave();
+    }),
+  );
+
   it(
     "does not hold on to an id that is a text of its own",
     withHost({ tools }, async ({ rpc, host }) => {
