@@ -17,7 +17,7 @@ export interface HostLimits {
   running?: number;
   /** Plain calls waiting for a client's answers at once. Default 1 000. */
   rounds?: number;
-  /** Bytes of one request. Default 4 MiB. */
+  /** Bytes of one request. Default 4 MiB. On a wrapped handler it takes the place of the SDK's `maxRequestBodySize`. */
   bodyBytes?: number;
   /** Bytes of a call's arguments, as JSON. Default 1 MiB. */
   argumentBytes?: number;
