@@ -2,45 +2,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { SubscriptionFilter } from "@modelcontextprotocol/client";
-import { z } from "zod";
-import type { DetailedTask, JsonObject, Task } from "../../src/mod.ts";
-import type { Peer, PeerServer, RawResponse } from "../support/peers.ts";
-import { CLIENT_CAPABILITIES, CLIENT_INFO, transports } from "../support/peers.ts";
-import { CAPABILITIES_KEY, CLIENT_INFO_KEY, REVISION, VERSION_KEY, onlyKey, textOf } from "../support/rpc.ts";
-import { patiently, until } from "../support/until.ts";
-
-const Anything = z.looseObject({});
-const TaskNotification = z.looseObject({
-  taskId: z.string(),
-  status: z.string(),
-  statusMessage: z.string().optional(),
-});
-const _meta = { [VERSION_KEY]: REVISION, [CLIENT_INFO_KEY]: CLIENT_INFO, [CAPABILITIES_KEY]: CLIENT_CAPABILITIES };
-
-/** Calls a tool past the client, for a task. */
-async function begin({ raw }: Peer, name: string): Promise<Task> {
-  const response = await raw.dispatch("tools/call", { name, arguments: {}, _meta });
-  const { result } = response as Extract<RawResponse, { result: JsonObject }>;
-  assert.equal(result["resultType"], "task", JSON.stringify(response));
-  return result as unknown as Task;
-}
+import type { DetailedTask } from "../../src/mod.ts";
+import type { Peer, PeerServer } from "../support/peers.ts";
+import { begin, cancel, get, notificationsOf, polled, transports, update } from "../support/peers.ts";
+import { onlyKey, textOf } from "../support/rpc.ts";
+import { until } from "../support/until.ts";
 
 for (const [transport, start] of Object.entries(transports)) {
   describe(`the official client, over ${transport}`, () => {
     let server: PeerServer;
     let peer: Peer;
 
-    const get = async (taskId: string, of = peer): Promise<DetailedTask> => {
-      const task: unknown = await of.client.request({ method: "tasks/get", params: { taskId } }, Anything);
-      return task as DetailedTask;
-    };
-    const ended = async (taskId: string): Promise<DetailedTask> => {
-      let task = await get(taskId);
-      await patiently(async () => {
-        while (task.status === "working") task = await get(taskId);
-      });
-      return task;
-    };
+    const ended = (taskId: string) =>
+      polled(peer, taskId, (task): task is DetailedTask => task.status !== "working");
 
     before(async () => {
       server = await start();
@@ -81,7 +55,7 @@ for (const [transport, start] of Object.entries(transports)) {
     it("polls a task to its end", async () => {
       const { taskId, status } = await begin(peer, "required");
       assert.equal(status, "working");
-      assert.match((await get(taskId)).statusMessage ?? "", /^(half \(1\/2\))?$/);
+      assert.match((await get(peer, taskId)).statusMessage ?? "", /^(half \(1\/2\))?$/);
       const task = await ended(taskId);
       assert.equal(task.status, "completed");
       assert.equal(textOf((task as { result: unknown }).result), "worked");
@@ -93,18 +67,18 @@ for (const [transport, start] of Object.entries(transports)) {
       assert.equal(task.status, "input_required");
       const key = onlyKey((task as { inputRequests: object }).inputRequests);
       const inputResponses = { [key]: { action: "accept", content: { name: "Bea" } } };
-      await peer.client.request({ method: "tasks/update", params: { taskId, inputResponses } }, Anything);
+      await update(peer, taskId, inputResponses);
       assert.equal(textOf(((await ended(taskId)) as { result: unknown }).result), "Hello, Bea");
     });
 
     it("cancels a task", async () => {
       const { taskId } = await begin(peer, "hangs");
-      await peer.client.request({ method: "tasks/cancel", params: { taskId } }, Anything);
-      assert.equal((await get(taskId)).status, "cancelled");
+      await cancel(peer, taskId);
+      assert.equal((await get(peer, taskId)).status, "cancelled");
     });
 
     it("gets errors as errors", async () => {
-      await assert.rejects(get("nobody"), { code: -32602, message: /Task not found/ });
+      await assert.rejects(get(peer, "nobody"), { code: -32602, message: /Task not found/ });
       const { taskId } = await begin(peer, "fails");
       const task = (await ended(taskId)) as { status: string; error: unknown };
       assert.equal(task.status, "failed");
@@ -113,42 +87,42 @@ for (const [transport, start] of Object.entries(transports)) {
 
     it("settles from notifications, without polling", async () => {
       const { taskId } = await begin(peer, "external");
-      const told: string[] = [];
-      peer.client.setNotificationHandler("notifications/tasks", { params: TaskNotification }, (params) => {
-        if (params.taskId === taskId) told.push(params.statusMessage ?? params.status);
-      });
+      const told = notificationsOf(peer);
       const subscription = await peer.client.listen({ taskIds: [taskId, "nobody"] } as SubscriptionFilter);
       assert.deepEqual(peer.raw.acknowledged.at(-1), [taskId]);
       await until(() => told.length === 1, "the present state");
       await peer.client.callTool({ name: "finish", arguments: { taskId, text: "done elsewhere" } });
       await until(() => told.length === 3, "the end");
-      assert.deepEqual(told, ["working", "nearly", "completed"]);
+      assert.deepEqual(
+        told.map(({ status, statusMessage }) => statusMessage ?? status),
+        ["working", "nearly", "completed"],
+      );
       // The server ends a subscription whose last task has ended, and says so.
       assert.deepEqual(await subscription.closed, "graceful");
     });
 
     it("closes a subscription that goes on, and hears no more of it", async () => {
       const { taskId } = await begin(peer, "external");
-      const told: string[] = [];
-      peer.client.setNotificationHandler("notifications/tasks", { params: TaskNotification }, ({ status }) => {
-        told.push(status);
-      });
+      const told = notificationsOf(peer);
       const filter = { taskIds: [taskId], toolsListChanged: true };
       const subscription = await peer.client.listen(filter);
       await until(() => told.length === 1, "the present state");
       await subscription.close();
       await peer.client.callTool({ name: "finish", arguments: { taskId, text: "unheard" } });
-      assert.equal((await get(taskId)).status, "completed");
-      assert.deepEqual(told, ["working"]);
+      assert.equal((await get(peer, taskId)).status, "completed");
+      assert.deepEqual(
+        told.map(({ status }) => status),
+        ["working"],
+      );
     });
 
     if (transport === "HTTP") {
       it("finds a task by its id from a new connection", async () => {
         const { taskId } = await begin(peer, "external");
         const other = await server.connect();
-        assert.equal((await get(taskId, other)).status, "working");
+        assert.equal((await get(other, taskId)).status, "working");
         await peer.client.callTool({ name: "finish", arguments: { taskId, text: "for both" } });
-        assert.equal(textOf(((await get(taskId, other)) as { result: unknown }).result), "for both");
+        assert.equal(textOf(((await get(other, taskId)) as { result: unknown }).result), "for both");
       });
     }
 

@@ -2,69 +2,29 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { SubscriptionFilter } from "@modelcontextprotocol/client";
-import type { SerializedTaskReference, TaskEnabledSession } from "@modelcontextprotocol/ext-tasks/client";
-import {
-  TaskFailedError,
-  createTaskSessionFromClient,
-  resultFromTaskOutcome,
-} from "@modelcontextprotocol/ext-tasks/client";
+import type { SerializedTaskReference } from "@modelcontextprotocol/ext-tasks/client";
+import { TaskFailedError, resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
 import type { JsonObject } from "../../src/mod.ts";
 import type { Peer, PeerServer } from "../support/peers.ts";
-import { CLIENT_CAPABILITIES, CLIENT_INFO, transports } from "../support/peers.ts";
-import { REVISION, textOf } from "../support/rpc.ts";
-import { patiently, until } from "../support/until.ts";
-
-/** What the package's session asked its application, by way of both deliveries. */
-interface Asked {
-  readonly delivery: string;
-  readonly message: unknown;
-}
+import { transports } from "../support/peers.ts";
+import { textOf } from "../support/rpc.ts";
+import type { Session } from "../support/sessions.ts";
+import { beginIn, openSession } from "../support/sessions.ts";
+import { patiently } from "../support/until.ts";
 
 for (const [transport, start] of Object.entries(transports)) {
   describe(`the official ext-tasks session, over ${transport}`, () => {
     let server: PeerServer;
     let peer: Peer;
-    let session: TaskEnabledSession;
-    const asked: Asked[] = [];
-    const polls: string[] = [];
-    const errors: Error[] = [];
-
-    const open = ({ client, raw }: Peer) =>
-      createTaskSessionFromClient(client, {
-        endpointId: "peer-host",
-        v2RequestFraming: {
-          protocolVersion: REVISION,
-          clientInfo: CLIENT_INFO,
-          clientCapabilities: CLIENT_CAPABILITIES,
-        },
-        rawDispatch: async (request, options) => {
-          const { method, params } = request as unknown as { method: string; params: JsonObject };
-          polls.push(method);
-          const { signal, context } = options ?? {};
-          const response = await raw.dispatch(method, params, {
-            ...(signal !== undefined && { requestSignal: signal }),
-            ...(context?.headers !== undefined && { headers: context.headers }),
-          });
-          return "error" in response
-            ? { kind: "error", error: response.error as never }
-            : { kind: "result", result: response.result as never };
-        },
-        onInputRequest: async (request, { delivery }) => {
-          asked.push({ delivery, message: (request as { params?: JsonObject }).params?.["message"] });
-          return { action: "accept", content: { name: "Ann" } } as never;
-        },
-        onError: (error) => errors.push(error),
-      });
-
+    let session: Session;
     before(async () => {
       server = await start();
       peer = await server.connect();
-      session = open(peer);
+      session = openSession(peer);
     });
     after(async () => {
       await session.close();
       await server.close();
-      assert.deepEqual(errors, []);
     });
 
     const settle = async (name: string, args: JsonObject = {}) => {
@@ -110,10 +70,10 @@ for (const [transport, start] of Object.entries(transports)) {
         ["asks", "task-update"],
         ["asks_inline", "request-retry"],
       ] as const) {
-        asked.length = 0;
+        session.asked.length = 0;
         const { outcome } = await settle(tool);
         assert.equal(textOf(resultFromTaskOutcome(outcome)), "Hello, Ann");
-        assert.deepEqual(asked, [{ delivery, message: "Name?" }], "asked once, however often it polled");
+        assert.deepEqual(session.asked, [{ delivery, what: "Name?" }], "asked once, however often it polled");
       }
     });
 
@@ -126,8 +86,7 @@ for (const [transport, start] of Object.entries(transports)) {
     });
 
     it("hands a task over to a later session by its reference", async () => {
-      const execution = await session.callTool("external");
-      assert.ok(execution.kind === "task");
+      const execution = await beginIn(session, "external");
       let reference: SerializedTaskReference | undefined;
       await execution.handoff((serialized) => {
         reference = JSON.parse(JSON.stringify(serialized)) as SerializedTaskReference;
@@ -139,7 +98,7 @@ for (const [transport, start] of Object.entries(transports)) {
       await session.close();
       // A process on stdio takes its tasks with it: there, the same connection gets a new session.
       if (transport === "HTTP") peer = await server.connect();
-      session = open(peer);
+      session = openSession(peer);
       const resumed = await session.resumeTask(reference);
       await peer.client.callTool({ name: "finish", arguments: { taskId, text: "resumed" } });
       const { outcome } = await patiently(() => resumed.settle());
@@ -147,19 +106,17 @@ for (const [transport, start] of Object.entries(transports)) {
     });
 
     it("settles from notifications, while it is not polling", async () => {
-      const execution = await session.callTool("slow_poll");
-      assert.ok(execution.kind === "task");
+      const execution = await beginIn(session, "slow_poll");
       const { taskId } = execution.handle;
       const settled = execution.settle();
-      polls.length = 0;
+      session.sent.length = 0;
       const subscription = await peer.client.listen({ taskIds: [taskId] } as SubscriptionFilter);
       await peer.client.callTool({ name: "finish", arguments: { taskId, text: "told" } });
       const { outcome, lastTask } = await patiently(() => settled);
       assert.equal(textOf(resultFromTaskOutcome(outcome)), "told");
       assert.equal(lastTask?.status, "completed");
-      assert.deepEqual(polls, [], "no request of the session's was needed");
+      assert.deepEqual(session.sent, [], "no request of the session's was needed");
       assert.equal(await subscription.closed, "graceful");
-      await until(() => polls.length === 0, "nothing after the end");
     });
   });
 }

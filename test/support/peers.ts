@@ -8,50 +8,14 @@ import type {
 } from "@modelcontextprotocol/client";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import assert from "node:assert/strict";
 import { z } from "zod";
-import type { Host, JsonObject, JsonRpcError } from "../../src/mod.ts";
-import { ProtocolError, createHost, serve } from "../../src/mod.ts";
+import type { DetailedTask, JsonObject, JsonRpcError, Task } from "../../src/mod.ts";
+import { TASKS_EXTENSION, serve } from "../../src/mod.ts";
 import { programOf } from "./child.ts";
-import { TASKS } from "./rpc.ts";
-
-const Name = z.object({ name: z.string() });
-
-/** The tools that the peers call, on whatever transport. */
-export function addPeerTools(host: Host): void {
-  host.tool("quick", { inputSchema: z.object({ a: z.number() }) }, ({ a }) => `got ${a}`);
-  host.tool("required", { task: "required" }, async (_input, task) => {
-    task.progress(1, 2, "half");
-    await task.sleep("work", 30);
-    return "worked";
-  });
-  host.tool("external", { task: "required" }, (_input, task) => task.external());
-  host.tool("slow_poll", { task: { mode: "required", pollIntervalMs: 600_000 } }, (_input, task) => task.external());
-  host.tool("asks", { task: "required" }, async (_input, task) => {
-    const { name } = await task.elicit("Name?", Name);
-    return `Hello, ${name}`;
-  });
-  host.tool("asks_inline", { task: "forbidden" }, async (_input, task) => {
-    task.progress(1, 2);
-    const { name } = await task.elicit("Name?", Name);
-    task.progress(2, 2);
-    // The client takes no progress that comes in one piece with its result.
-    await task.sleep("breath", 20);
-    return `Hello, ${name}`;
-  });
-  host.tool("hangs", { task: "required" }, async (_input, task) => {
-    await new Promise<void>((resolve) => task.signal.addEventListener("abort", () => resolve()));
-    return "never";
-  });
-  host.tool("fails", { task: "required" }, () => {
-    throw new ProtocolError(-32050, "Out of paper", { tray: 2 });
-  });
-  host.tool("errs", { task: "required" }, () => ({ content: [{ type: "text", text: "no such file" }], isError: true }));
-  host.tool("counts", { task: "required", outputSchema: z.object({ count: z.number() }) }, () => ({ count: 3 }));
-  host.tool("finish", { inputSchema: z.object({ taskId: z.string(), text: z.string() }) }, async ({ taskId, text }) => {
-    await host.task(taskId).status("nearly");
-    await host.task(taskId).complete(text);
-  });
-}
+import { createPeerHost } from "./peer-tools.ts";
+import { envelope, textOf } from "./rpc.ts";
+import { patiently } from "./until.ts";
 
 /** What a raw request got. */
 export type RawResponse = { readonly result: JsonObject } | { readonly error: JsonRpcError };
@@ -130,7 +94,13 @@ export class RawTransport implements Transport {
 }
 
 export const CLIENT_INFO = { name: "peer", version: "1.0.0" };
-export const CLIENT_CAPABILITIES = { ...TASKS, elicitation: {} };
+/** It knows tasks and can be asked anything. */
+export const CLIENT_CAPABILITIES = {
+  extensions: { [TASKS_EXTENSION]: {} },
+  elicitation: { form: {}, url: {} },
+  sampling: {},
+  roots: {},
+};
 
 /** A connected client of the official SDK, with the transport beneath it. */
 export interface Peer {
@@ -141,7 +111,57 @@ export interface Peer {
 /** A server that peers connect to: each time with a new client, where the transport lets more than one in. */
 export interface PeerServer {
   connect(options?: ClientOptions): Promise<Peer>;
+  /** Connects one more client to the very host that a peer is a client of. */
+  beside(peer: Peer): Promise<Peer>;
   close(): Promise<void>;
+}
+
+const Anything = z.looseObject({});
+const TaskNotification = z.looseObject({ taskId: z.string() });
+
+/** Calls a tool past the client, for a task. */
+export async function begin({ raw }: Peer, name: string): Promise<Task> {
+  const response = await raw.dispatch("tools/call", { name, arguments: {}, _meta: envelope(CLIENT_CAPABILITIES) });
+  const { result } = response as Extract<RawResponse, { result: JsonObject }>;
+  assert.equal(result["resultType"], "task", JSON.stringify(response));
+  return result as unknown as Task;
+}
+
+/** A task as it is. */
+export async function get({ client }: Peer, taskId: string): Promise<DetailedTask> {
+  const task: unknown = await client.request({ method: "tasks/get", params: { taskId } }, Anything);
+  return task as DetailedTask;
+}
+
+/** Looks at a task until it is as it is wanted. */
+export async function polled<Wanted extends DetailedTask>(
+  peer: Peer,
+  taskId: string,
+  wanted: (task: DetailedTask) => task is Wanted,
+): Promise<Wanted> {
+  return patiently(async () => {
+    for (;;) {
+      const task = await get(peer, taskId);
+      if (wanted(task)) return task;
+    }
+  });
+}
+
+export async function cancel({ client }: Peer, taskId: string): Promise<void> {
+  await client.request({ method: "tasks/cancel", params: { taskId } }, Anything);
+}
+
+export async function update({ client }: Peer, taskId: string, inputResponses: JsonObject): Promise<void> {
+  await client.request({ method: "tasks/update", params: { taskId, inputResponses } }, Anything);
+}
+
+/** Everything that the client is notified of tasks, from now on; the one that asked last hears it. */
+export function notificationsOf({ client }: Peer): DetailedTask[] {
+  const tasks: DetailedTask[] = [];
+  client.setNotificationHandler("notifications/tasks", { params: TaskNotification }, (task) => {
+    tasks.push(task as unknown as DetailedTask);
+  });
+  return tasks;
 }
 
 async function connected(transport: Transport, options: ClientOptions): Promise<Peer> {
@@ -156,38 +176,48 @@ async function connected(transport: Transport, options: ClientOptions): Promise<
   return { client, raw };
 }
 
-/** A host with the peers' tools on a port of its own. */
+/** Connects clients and closes them all in the end. */
+class Clients {
+  readonly #clients: Client[] = [];
+
+  async connect(transport: Transport, options: ClientOptions = {}): Promise<Peer> {
+    const peer = await connected(transport, options);
+    this.#clients.push(peer.client);
+    return peer;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()));
+  }
+}
+
+const httpTransport = (url: string) => new StreamableHTTPClientTransport(new URL(url));
+
+/** A host on a port of its own. */
 async function overHttp(): Promise<PeerServer> {
-  const host = createHost({ name: "peer-host", version: "1.0.0", pollIntervalMs: 20 });
-  addPeerTools(host);
-  const served = await serve(host, { port: 0 });
-  const clients: Client[] = [];
+  const served = await serve(createPeerHost(), { port: 0 });
+  const clients = new Clients();
   return {
-    connect: async (options = {}) => {
-      const peer = await connected(new StreamableHTTPClientTransport(new URL(served.url)), options);
-      clients.push(peer.client);
-      return peer;
-    },
+    connect: (options) => clients.connect(httpTransport(served.url), options),
+    beside: () => clients.connect(httpTransport(served.url)),
     close: async () => {
-      await Promise.all(clients.map((client) => client.close()));
+      await clients.close();
       await served.close();
     },
   };
 }
 
-/** A process with the peers' tools, a new one for each client. */
+/** A process with a host, a new one for each client. */
 async function overStdio(): Promise<PeerServer> {
-  const clients: Client[] = [];
+  const clients = new Clients();
   return {
-    connect: async (options = {}) => {
+    connect: (options) => {
       const [command, ...args] = programOf("stdio-peers");
-      const peer = await connected(new StdioClientTransport({ command, args }), options);
-      clients.push(peer.client);
-      return peer;
+      return clients.connect(new StdioClientTransport({ command, args }), options);
     },
-    close: async () => {
-      await Promise.all(clients.map((client) => client.close()));
-    },
+    // A process has one client on its standard streams: others come in over HTTP, where the same tasks are.
+    beside: async ({ client }) => clients.connect(httpTransport(textOf(await client.callTool({ name: "address" })))),
+    close: () => clients.close(),
   };
 }
 
