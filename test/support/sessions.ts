@@ -13,7 +13,10 @@ import { CLIENT_CAPABILITIES, CLIENT_INFO } from "./peers.ts";
 import { REVISION } from "./rpc.ts";
 
 /** A session of the official ext-tasks package, and what it did. */
-export interface Session extends Pick<TaskEnabledSession, "capabilities" | "callTool" | "resumeTask" | "task" | "close"> {
+export interface Session extends Pick<
+  TaskEnabledSession,
+  "capabilities" | "callTool" | "resumeTask" | "task" | "close"
+> {
   /** The methods that it sent. */
   readonly sent: string[];
   /** What it asked its application: by which delivery, and in which words or kind. */
@@ -74,12 +77,15 @@ export function openSession({ client, raw }: Peer, answers: Answers = ANSWERS): 
 }
 
 /** Calls a tool that becomes a task. */
-export async function beginIn(session: Session, name: string): Promise<Extract<ToolExecution<unknown>, { kind: "task" }>> {
+export async function beginIn(
+  session: Session,
+  name: string,
+): Promise<Extract<ToolExecution<unknown>, { kind: "task" }>> {
   const execution = await session.callTool(name);
   assert.ok(execution.kind === "task", `${name} was answered inline`);
   return execution;
 }
 
 function wordsOf({ kind, params }: ApplicationInputRequest): string {
-  return kind === "elicitation" ? String(params["message"]) : kind;
+  return kind === "elicitation" && typeof params["message"] === "string" ? params["message"] : kind;
 }
