@@ -70,7 +70,9 @@ export interface TaskContext {
   readonly progress: (done: number, total?: number, message?: string) => void;
 
   /**
-   * Asks a person for the fields of a flat object schema, and resolves to what they gave, checked. Rejects with
+   * Asks a person for the fields of a flat object schema, and resolves to what they gave, checked. A form knows `min` and
+   * `max`, lengths, formats and enums; what else a schema asks for (`positive()`, for example) is refused when the
+   * question is asked, with a `TypeError` that names it. Rejects with
    * `DeclinedError` when they decline or dismiss the question, and with `MissingCapabilityError` when the client
    * declared no elicitation.
    */
