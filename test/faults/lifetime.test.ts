@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { Host, HostOptions, JsonObject, Sizes, TaskRecord } from "../../src/mod.ts";
 import { createHost, createTasks, memory } from "../../src/mod.ts";
 import type { Handler } from "../../src/run/call.ts";
+import { createId } from "../../src/task/ids.ts";
 import { FakeClock, turn } from "../support/clock.ts";
 import { usedHeap } from "../support/heap.ts";
 import type { Hosting } from "../support/hosting.ts";
@@ -176,6 +177,11 @@ describe("a task's id", () => {
       }
     }),
   );
+
+  it("does not repeat in 100 000", () => {
+    const ids = new Set(Array.from({ length: 100_000 }, createId));
+    assert.equal(ids.size, 100_000);
+  });
 });
 
 describe("when a task expires", () => {

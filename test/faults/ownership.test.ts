@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import type { AuthInfo } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Host, JsonObject } from "../../src/mod.ts";
+import { memory } from "../../src/mod.ts";
 import { gate, until } from "../support/until.ts";
 import { takeReports, withHost } from "../support/hosting.ts";
 import type { Rpc } from "../support/rpc.ts";
@@ -95,6 +96,24 @@ describe("a quota", () => {
       // What makes room is the end of a task's life, not of its work.
       await clock.advance(3_600_000 + 60_000);
       await ada.task("asks");
+    }),
+  );
+});
+
+describe("a quota that many reach at once", () => {
+  const store = memory();
+  it(
+    "lets as many through as it says, each principal's by itself, and the others leave nothing (fast-mcp-scala#89)",
+    withHost({ tools, options: { auth, store, limits: { tasksPerPrincipal: 3 } } }, async ({ rpc, host }) => {
+      const callers = Array.from({ length: 20 }, (_none, at) => (at % 2 === 0 ? "ada" : "bob"));
+      const answers = await Promise.all(
+        callers.map((name) => rpc.as(who(name)).request("tools/call", { name: "asks", arguments: {} })),
+      );
+      const made = callers.filter((_name, at) => answers[at]?.message["result"] !== undefined);
+      assert.deepEqual(made.toSorted(), ["ada", "ada", "ada", "bob", "bob", "bob"]);
+      await until(() => host.sizes.taken === 0, "the questions");
+      const { live, runs, waiting } = host.sizes;
+      assert.deepEqual([live, runs, waiting, await store.count()], [6, 6, 0, 6]);
     }),
   );
 });
