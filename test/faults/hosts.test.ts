@@ -227,12 +227,18 @@ describe("what serves a request", () => {
       },
       async ({ direct, host }) => {
         const names = ["ignores", "elsewhere", "asks"];
-        for (let made = 0; made < 150; made += 1) await direct.task(names[made % names.length] ?? "");
+        // Whoever asks for progress is told of it by the server that took the request.
+        const asking = { meta: { progressToken: "p" } };
+        for (let made = 0; made < 150; made += 1) await direct.task(names[made % names.length] ?? "", {}, asking);
         assert.equal(host.sizes.live, 150);
         assert.equal(servers.length, 150);
-        await usedHeap();
-        const kept = servers.filter((server) => server.deref() !== undefined).length;
-        // What the stack happens to hold may stay a while.
+        // What the stack or a turn of the event loop happens to hold may go with a later collection, or the last few stay.
+        let kept = servers.length;
+        for (let tries = 0; tries < 5 && kept > 0; tries += 1) {
+          await turn(5);
+          await usedHeap();
+          kept = servers.filter((server) => server.deref() !== undefined).length;
+        }
         assert.ok(kept < 15, `${kept} of 150 servers are held`);
       },
     )();

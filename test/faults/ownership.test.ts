@@ -55,8 +55,11 @@ describe("a foreign principal", () => {
       // Nor does its end, its expiry or its tombstone tell.
       await ada.cancel(taskId);
       assert.deepEqual(await tryAll(bob, taskId), unknown);
-      await clock.advance(2 * 3_600_000);
+      await clock.advance(3_600_000 + 60_000);
+      assert.match((await ada.error("tasks/get", { taskId })).message, /Task has expired$/);
       assert.deepEqual(await tryAll(bob, taskId), unknown);
+      await clock.advance(3_600_000);
+      assert.deepEqual(await tryAll(ada, taskId), unknown, "in the end it is like any other to all");
     }),
   );
 
