@@ -255,7 +255,12 @@ export class Run {
     if (this.#isOver) return;
     this.#statusMessage = message;
     if (this.#isTask) this.#change({ type: "task.status", message });
-    if (this.#policy.extendOnProgress && this.#policy.ttlMs !== null) this.extend(this.#policy.ttlMs);
+    if (this.progressTtlMs !== undefined) this.extend(this.progressTtlMs);
+  }
+
+  /** How long the task lives on from each word of progress, where its policy says that progress extends its life. */
+  get progressTtlMs(): number | undefined {
+    return this.#policy.extendOnProgress ? (this.#policy.ttlMs ?? undefined) : undefined;
   }
 
   progress(done: number, total?: number, message?: string): void {

@@ -102,6 +102,8 @@ export class TaskHandle {
   async #status(message: string): Promise<void> {
     await this.#record();
     await this.#options.registry.change(this.taskId, { type: "task.status", message });
+    const ttlMs = this.#options.run()?.progressTtlMs;
+    if (ttlMs !== undefined) await this.#options.registry.extend(this.taskId, ttlMs);
   }
 
   async #end(outcomeBy: (rules: ResultRules) => Promise<Outcome>): Promise<void> {

@@ -12,7 +12,7 @@ import { RawResult } from "../run/outcome.ts";
 import type { TaskPolicy } from "../run/policy.ts";
 import type { Runner, Tool } from "../run/runner.ts";
 import type { Clock } from "../task/clock.ts";
-import { ProtocolError, isForClient, toRpcError } from "../task/errors.ts";
+import { ProtocolError, tellError } from "../task/errors.ts";
 import { createId } from "../task/ids.ts";
 import type { InputRequest, JsonObject, JsonRpcError, ToolResult } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
@@ -169,8 +169,7 @@ class AdoptedConnection implements Tap {
       }
     } catch (error) {
       if (abort.signal.aborted) return settled();
-      if (!isForClient(error)) onError(error, { tool: name });
-      response = { error: toRpcError(error) };
+      response = { error: tellError(error, () => onError(error, { tool: name })) };
     } finally {
       this.#unanswered.delete(id);
     }

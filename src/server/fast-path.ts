@@ -1,6 +1,6 @@
 import type { AuthInfo, McpHandlerRequestOptions, RequestId } from "@modelcontextprotocol/server";
 import { isJsonContentType, readRequestBody } from "@modelcontextprotocol/server";
-import { isForClient, missingTasksExtension, toRpcError, RpcCode } from "../task/errors.ts";
+import { RpcCode, missingTasksExtension, tellError } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { REVISION } from "../wire/2026-07-28.ts";
@@ -157,10 +157,9 @@ function taskListening(body: unknown, headers: Headers): TaskListening | undefin
 function plainRequest(body: unknown, headers: Headers): PlainRequest | undefined {
   const named = headers.get("mcp-method");
   if (!METHODS.has(named) || headers.get("mcp-protocol-version") !== REVISION || !isJsonObject(body)) return undefined;
+  // Nothing but these four: the SDK refuses what else a request may hold.
   for (const key in body) if (!PLAIN_MESSAGE.has(key)) return undefined;
   const { jsonrpc, id, method, params } = body;
-  // Nothing but these four: the SDK refuses what else a request may hold.
-  if (Object.keys(body).length > 4) return undefined;
   if (jsonrpc !== "2.0" || !(typeof id === "string" || Number.isSafeInteger(id))) return undefined;
   if (typeof method !== "string" || method !== named || !isJsonObject(params)) return undefined;
   const capabilities = plainCapabilities(params["_meta"]);
@@ -247,8 +246,7 @@ function refusal(status: number, code: number, message: string): Response {
 }
 
 function errorResponse(id: RequestId, error: unknown, onError: (error: unknown) => void): Response {
-  if (!isForClient(error)) onError(error);
-  const rpcError = toRpcError(error);
+  const rpcError = tellError(error, onError);
   return json(rpcError.code === RpcCode.missingCapability ? 400 : 200, { jsonrpc: "2.0", id, error: rpcError });
 }
 

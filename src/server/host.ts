@@ -197,7 +197,7 @@ export class Host {
       ...serverOptions,
       capabilities: { tools: { listChanged: true }, ...serverOptions?.capabilities },
     });
-    registerTaskMethods(server, dispatcher, options.principalOf);
+    registerTaskMethods(server, dispatcher, options.principalOf, (error) => options.onError(error, {}));
     registerOwnTools(server, {
       tools: this.#toolsFor(ctx),
       runner,

@@ -7,7 +7,7 @@ import type {
   TransportSendOptions,
 } from "@modelcontextprotocol/server";
 import { SUBSCRIPTION_ID_META_KEY, isJSONRPCNotification, isJSONRPCRequest } from "@modelcontextprotocol/server";
-import { isForClient, missingTasksExtension, toRpcError } from "../task/errors.ts";
+import { missingTasksExtension, tellError } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { Message } from "./frames.ts";
@@ -103,8 +103,7 @@ export class ListeningTransport implements Transport {
       this.onmessage?.({ ...message, params: { ...message.params, notifications: others } }, extra);
     } catch (error) {
       if (this.#subscriptions.get(id) === place) this.#subscriptions.delete(id);
-      if (!isForClient(error)) this.#onError(error);
-      await this.#write({ jsonrpc: "2.0", id, error: toRpcError(error) }).catch(() => {});
+      await this.#write({ jsonrpc: "2.0", id, error: tellError(error, this.#onError) }).catch(() => {});
     }
   }
 

@@ -10,7 +10,7 @@ import type {
 import { isJSONRPCErrorResponse, isJSONRPCRequest, isJSONRPCResultResponse } from "@modelcontextprotocol/server";
 import type { Answer, Runner } from "../run/runner.ts";
 import type { Clock } from "../task/clock.ts";
-import { isForClient, toRpcError } from "../task/errors.ts";
+import { tellError } from "../task/errors.ts";
 import type { JsonObject, JsonRpcError } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { toCreateTaskResult } from "../wire/2026-07-28.ts";
@@ -138,8 +138,7 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
           return PLACEHOLDER;
       }
     } catch (error) {
-      if (!isForClient(error)) onError(error, { tool: tool.name });
-      replacements.set(id, { error: toRpcError(error) });
+      replacements.set(id, { error: tellError(error, () => onError(error, { tool: tool.name })) });
       return PLACEHOLDER;
     } finally {
       calls.delete(id);

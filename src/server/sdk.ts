@@ -16,8 +16,8 @@ import {
 import type { Schema } from "../run/context.ts";
 import { askableBy } from "../run/questions.ts";
 import type { Call } from "../run/call.ts";
-import { TASKS_EXTENSION, toRpcError } from "../task/errors.ts";
-import type { JsonObject } from "../task/task.ts";
+import { TASKS_EXTENSION } from "../task/errors.ts";
+import type { JsonObject, JsonRpcError } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 
 export { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY };
@@ -80,9 +80,8 @@ export function progressNotifier(
   };
 }
 
-/** An error as the SDK sends it: with our code, message and data. */
-export function toSdkError(error: unknown): SdkProtocolError {
-  const { code, message, data } = toRpcError(error);
+/** An error as the SDK sends it to a client, with our code, message and data. */
+export function toSdkError({ code, message, data }: JsonRpcError): SdkProtocolError {
   return new SdkProtocolError(code, message, data);
 }
 

@@ -1,6 +1,6 @@
 import type { McpServer, Server, ServerContext } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { RpcCode, ProtocolError, TASKS_EXTENSION, missingTasksExtension } from "../task/errors.ts";
+import { ProtocolError, RpcCode, TASKS_EXTENSION, missingTasksExtension, tellError } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
 import { taskIdParams } from "../wire/2026-07-28.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -10,8 +10,16 @@ import { capabilitiesOf, lowLevel, toSdkError } from "./sdk.ts";
 /** Made once: a server is made for every request, and a schema takes longer than the rest of it. */
 const anyParams = z.looseObject({});
 
-/** Gives an SDK server the methods of the Tasks extension, and says so in its capabilities. */
-export function registerTaskMethods(server: McpServer | Server, dispatcher: Dispatcher, principalOf: PrincipalOf): void {
+/**
+ * Gives an SDK server the methods of the Tasks extension, and says so in its capabilities. `onError` hears of what no
+ * client was told.
+ */
+export function registerTaskMethods(
+  server: McpServer | Server,
+  dispatcher: Dispatcher,
+  principalOf: PrincipalOf,
+  onError: (error: unknown) => void,
+): void {
   const low = lowLevel(server);
   low.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
 
@@ -27,7 +35,7 @@ export function registerTaskMethods(server: McpServer | Server, dispatcher: Disp
         if (!parsed.success) throw new ProtocolError(RpcCode.invalidParams, "Invalid params: taskId must be a string");
         return await answer(parsed.data.taskId, principalOf(ctx.http?.authInfo), ctx);
       } catch (error) {
-        throw toSdkError(error);
+        throw toSdkError(tellError(error, onError));
       }
     });
   };

@@ -106,7 +106,7 @@ export class Tasks {
       if (typeof policy !== "function") resolvePolicy(policy, options.defaults, `tasks.adopt: the policy of "${name}"`);
     }
     this.identify(identityOf(server));
-    registerTaskMethods(server, dispatcher, options.principalOf);
+    registerTaskMethods(server, dispatcher, options.principalOf, (error) => options.onError(error, {}));
     adoptServer(server, {
       policies: new Map(Object.entries(policies)),
       runner,

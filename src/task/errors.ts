@@ -144,6 +144,12 @@ export function toRpcError(error: unknown): JsonRpcError {
   return { code: RpcCode.internal, message: "Internal error" };
 }
 
+/** What a client is told of an error, while `onError` hears of what was not meant for clients. */
+export function tellError(error: unknown, onError: (error: unknown) => void): JsonRpcError {
+  if (!isForClient(error)) onError(error);
+  return toRpcError(error);
+}
+
 /** Whether a thrown value is meant for the client: ours, or the MCP SDK's `ProtocolError` / `McpError`. */
 export function isForClient(error: unknown): boolean {
   return error instanceof ErrandError || isProtocolError(error);

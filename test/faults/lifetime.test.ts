@@ -149,6 +149,28 @@ describe("a time to live", () => {
   );
 
   it(
+    "is extended by the progress of work that goes on elsewhere, too (nitrostack#329)",
+    withHost(
+      {
+        tools: (host) => {
+          for (const [name, extendOnProgress] of [["extends", true], ["plain", false]] as const) {
+            const task = { mode: "required", ttlMs: 10_000, extendOnProgress } as const;
+            host.tool(name, { task }, (_input, context) => context.external());
+          }
+        },
+      },
+      async ({ host, rpc, clock }) => {
+        for (const [name, ttlMs] of [["extends", 15_000], ["plain", 10_000]] as const) {
+          const { taskId } = await rpc.task(name);
+          await clock.advance(5_000);
+          await host.task(taskId).progress(1, 2);
+          assert.equal((await rpc.get(taskId)).ttlMs, ttlMs);
+        }
+      },
+    ),
+  );
+
+  it(
     "may be longer than a timer can count, and 0 is refused (the SDK's own v1 store)",
     withHost({ tools, options: { ttlMs: 100 * 24 * HOUR_MS } }, async ({ rpc, clock }) => {
       const { taskId } = await rpc.task("elsewhere");

@@ -377,3 +377,20 @@ describe("an answer", () => {
     ),
   );
 });
+
+describe("a store that fails a request", () => {
+  const methods = { "tasks/get": {}, "tasks/update": { inputResponses: {} }, "tasks/cancel": {} };
+  for (const [method, params] of Object.entries(methods)) {
+    it(`is reported once for ${method}, by the fast path and by the SDK's alike`, async () => {
+      const store = storeWith(() => ({ get: () => Promise.reject(new Error("the disk is gone")) }));
+      await withHost({ options: { store } }, async ({ direct, reported }) => {
+        // A progress token is one of the things that make a request the SDK's.
+        for (const meta of [{}, { progressToken: "p" }]) {
+          const error = await direct.error(method, { taskId: "any", ...params }, { meta });
+          assert.deepEqual(error, INTERNAL);
+          assert.deepEqual(takeReports(reported), ["-: the disk is gone"]);
+        }
+      })();
+    });
+  }
+});

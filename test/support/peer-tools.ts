@@ -56,8 +56,6 @@ function addQuestions(host: Host): void {
     task.progress(1, 2);
     const { name } = await task.elicit("Name?", Name);
     task.progress(2, 2);
-    // The client takes no progress that comes in one piece with its result.
-    await task.sleep("breath", 20);
     return `Hello, ${name}`;
   });
   host.tool("asks_twice", { task: "required" }, async (_input, task) => {
