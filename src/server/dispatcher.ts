@@ -2,8 +2,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { Runner } from "../run/runner.ts";
 import type { Clock } from "../task/clock.ts";
 import { ErrandError, TaskExpiredError, TaskNotFoundError } from "../task/errors.ts";
-import type { JsonObject } from "../task/task.ts";
-import type { DetailedTask } from "../wire/2026-07-28.ts";
+import type { DetailedTask, JsonObject } from "../task/task.ts";
 import { toDetailedTask } from "../wire/2026-07-28.ts";
 
 /** Answers the methods of the Tasks extension for a principal. It knows nothing of transports. */

@@ -35,17 +35,22 @@ export {
 } from "../task/errors.ts";
 export type {
   Askable,
+  CancelledTask,
+  CompletedTask,
   ContentBlock,
+  DetailedTask,
+  FailedTask,
   InputRequest,
   InputRequests,
+  InputRequiredTask,
   InputResponses,
   JsonObject,
   JsonRpcError,
   PollInterval,
   StoredTask,
+  Task,
   TaskRecord,
   TaskStatus,
   Tombstone,
   ToolResult,
 } from "../task/task.ts";
-export type { DetailedTask, Task } from "../wire/2026-07-28.ts";

@@ -97,6 +97,37 @@ export interface TaskRecord {
   readonly dueAt: number | null;
 }
 
+/** A task as clients see it (Tasks, "Tasks"). Times are ISO 8601, durations whole milliseconds. */
+export interface Task {
+  taskId: string;
+  status: TaskStatus;
+  statusMessage?: string;
+  createdAt: string;
+  lastUpdatedAt: string;
+  ttlMs: number | null;
+  pollIntervalMs?: number;
+}
+
+/** A task that waits for its client, with the questions that are open. */
+export type InputRequiredTask = Task & { status: "input_required"; inputRequests: InputRequests };
+
+/** A task that gave what its call would have given. */
+export type CompletedTask = Task & { status: "completed"; result: ToolResult };
+
+/** A task that ended in a JSON-RPC error. */
+export type FailedTask = Task & { status: "failed"; error: JsonRpcError };
+
+/** A task that was cancelled. */
+export type CancelledTask = Task & { status: "cancelled" };
+
+/** A task with what its status brings: open questions, the result, or the error (Tasks, "Task Status"). */
+export type DetailedTask =
+  | (Task & { status: "working" })
+  | InputRequiredTask
+  | CompletedTask
+  | FailedTask
+  | CancelledTask;
+
 /** What is left of an expired task for a while, so that "expired" and "not found" differ. */
 export interface Tombstone {
   readonly taskId: string;

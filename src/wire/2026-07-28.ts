@@ -3,38 +3,10 @@
  * wire, and the shapes of the requests.
  */
 import { z } from "zod";
-import type {
-  InputRequests,
-  JsonObject,
-  JsonRpcError,
-  PollInterval,
-  TaskRecord,
-  TaskStatus,
-  ToolResult,
-} from "../task/task.ts";
+import type { DetailedTask, JsonObject, PollInterval, Task, TaskRecord, ToolResult } from "../task/task.ts";
 
 /** The protocol revision this dialect speaks. */
 export const REVISION = "2026-07-28";
-
-/** A task as the wire has it (Tasks, "Tasks"). Times are ISO 8601, durations whole milliseconds. */
-export interface Task {
-  taskId: string;
-  status: TaskStatus;
-  statusMessage?: string;
-  createdAt: string;
-  lastUpdatedAt: string;
-  ttlMs: number | null;
-  pollIntervalMs?: number;
-}
-
-/** A task with what its status brings: open questions, the result, or the error (Tasks, "Task Status"). */
-export type DetailedTask = Task &
-  (
-    | { status: "working" | "cancelled" }
-    | { status: "input_required"; inputRequests: InputRequests }
-    | { status: "completed"; result: ToolResult }
-    | { status: "failed"; error: JsonRpcError }
-  );
 
 /** Parameters of `tasks/get` and `tasks/cancel`. */
 export const taskIdParams = z.looseObject({ taskId: z.string() });
