@@ -4,20 +4,23 @@ import type {
   McpRequestContext,
   McpServerOptions,
   ServerNotifier,
+  Transport,
 } from "@modelcontextprotocol/server";
 import { McpServer, createMcpHandler } from "@modelcontextprotocol/server";
-import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Hono } from "hono";
 import type { TaskLogic } from "../registry/logic.ts";
 import type { Schema } from "../run/context.ts";
 import type { Handler } from "../run/call.ts";
 import type { TaskHandle } from "../run/task-handle.ts";
+import type { ConnectionHandle } from "./connections.ts";
+import { Connections } from "./connections.ts";
 import type { HostTool, ToolConfig, ToolHandler } from "./host-tool.ts";
 import { defineTool } from "./host-tool.ts";
 import type { HttpOptions } from "./http.ts";
 import { createEndpoint } from "./http.ts";
 import type { TasksOptions } from "./options.ts";
-import { checkFunction } from "./options.ts";
+import { checkFunction, checkTransport } from "./options.ts";
 import { registerOwnTools } from "./own-tools.ts";
 import { registerTaskMethods } from "./task-methods.ts";
 import type { CloseOptions, Sizes } from "./tasks.ts";
@@ -36,13 +39,6 @@ export interface HostOptions extends TasksOptions, HttpOptions {
   serverOptions?: McpServerOptions;
   /** Registers what is not a tool of the host: resources, prompts, plain SDK tools. Called for each SDK server made. */
   setup?: (server: McpServer, ctx: McpRequestContext) => void | Promise<void>;
-}
-
-/** A running stdio connection. */
-export interface StdioHandle {
-  /** Resolves when the connection is over: by `close`, or because the client closed its end. */
-  readonly closed: Promise<void>;
-  close(): Promise<void>;
 }
 
 /** Makes a host: a server whose tools become tasks. Throws `TypeError` or `RangeError` that says what to write. */
@@ -67,7 +63,7 @@ export class Host {
   readonly #sdk: McpHttpHandler;
   readonly #handle: (request: Request, options?: { authInfo?: AuthInfo }) => Promise<Response>;
   readonly #connected = new Set<McpServer>();
-  readonly #stdio = new Set<StdioHandle>();
+  readonly #connections: Connections;
 
   constructor(options: HostOptions) {
     const { name, version, title, websiteUrl, setup } = options;
@@ -96,6 +92,11 @@ export class Host {
       },
       { keepAliveMs, maxRequestBodySize: limits.bodyBytes, maxSubscriptions: limits.subscriptions },
     );
+    this.#connections = new Connections({
+      factory: (ctx) => this.#makeServer(ctx),
+      subscriptions: limits.subscriptions,
+      onError: (error) => onError(error, {}),
+    });
     this.#handle = this.#tasks.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
     const { app, fetch, path } = createEndpoint(this.#handle, options, (error) => onError(error, {}));
     this.path = path;
@@ -106,7 +107,7 @@ export class Host {
 
   /**
    * Adds a tool. `work` is a function, or XState actor logic; it is the same whether the call becomes a task or not.
-   * Add tools before serving: a client on stdio sees those that are there when it connects.
+   * Add tools before serving: a client that is connected, as on stdio, sees those that were there when it came.
    */
   tool<Input extends Schema | undefined = undefined, Output extends Schema | undefined = undefined>(
     name: string,
@@ -144,28 +145,23 @@ export class Host {
     return this.#tasks.sizes;
   }
 
+  /**
+   * Serves one client over any transport of the SDK that is not started yet, in both eras. Its requests carry no
+   * authentication, so that its tasks have no principal. Throws `HostClosedError` when the host is closed.
+   */
+  connect(transport: Transport): ConnectionHandle {
+    checkTransport(transport);
+    return this.#connections.open(this.#tasks.transport(transport));
+  }
+
   /** Serves one client on stdin and stdout, and closes the host when it goes. Write nothing else to stdout. */
-  stdio(): StdioHandle {
+  stdio(): ConnectionHandle {
     const { limits, onError } = this.#tasks.parts.options;
-    const stdio = new StdioServerTransport(undefined, undefined, { maxBufferSize: limits.bodyBytes });
-    const transport = this.#tasks.transport(stdio);
-    const handle = serveStdio((ctx) => this.#makeServer(ctx), {
-      transport,
-      maxSubscriptions: limits.subscriptions,
-      onerror: (error) => onError(error, {}),
-    });
-    const { onclose } = transport;
-    const closed = new Promise<void>((resolve) => {
-      transport.onclose = () => {
-        onclose?.();
-        void this.close()
-          .catch((error: unknown) => onError(error, {}))
-          .finally(resolve);
-      };
-    });
-    const connection = { closed, close: () => handle.close() };
-    this.#stdio.add(connection);
-    return connection;
+    const connection = this.connect(
+      new StdioServerTransport(undefined, undefined, { maxBufferSize: limits.bodyBytes }),
+    );
+    const closed = connection.closed.then(() => this.close()).catch((error: unknown) => onError(error, {}));
+    return { closed, close: () => connection.close() };
   }
 
   /**
@@ -178,10 +174,7 @@ export class Host {
       await this.#tasks.close({ graceMs });
     } finally {
       await this.#sdk.close();
-      for (const connection of this.#stdio) {
-        this.#stdio.delete(connection);
-        await connection.close();
-      }
+      await this.#connections.close();
     }
   }
 

@@ -1,5 +1,6 @@
 /** The server role: `errand/server`. */
-export type { HostOptions, StdioHandle } from "./host.ts";
+export type { ConnectionHandle } from "./connections.ts";
+export type { HostOptions } from "./host.ts";
 export { Host, createHost } from "./host.ts";
 export type { HandlerResult, SchemaOutput, ToolConfig, ToolHandler, ToolSchema } from "./host-tool.ts";
 export type { HttpOptions } from "./http.ts";

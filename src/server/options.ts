@@ -166,6 +166,15 @@ export function checkFunction(value: unknown, name: string): void {
   if (typeof value !== "function") throw new TypeError(`${name} takes a function.`);
 }
 
+/** Throws unless a value is a transport. */
+export function checkTransport(value: unknown): void {
+  checkMethods(
+    value,
+    ["start", "send", "close"],
+    "host.connect takes a transport of the MCP SDK, for example new StdioServerTransport().",
+  );
+}
+
 function resolveLimits(limits: HostLimits): Required<HostLimits> {
   for (const [name, limit] of Object.entries(limits)) {
     if (!Object.hasOwn(LIMITS, name)) {
