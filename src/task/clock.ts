@@ -20,29 +20,39 @@ const LONGEST_DELAY_MS = 2 ** 31 - 1;
 class LongTimer {
   #current: NodeJS.Timeout;
 
-  constructor(callback: () => void, ms: number) {
-    this.#current = this.#wait(callback, ms);
+  constructor(
+    callback: () => void,
+    ms: number,
+    set: (callback: () => void, ms: number) => NodeJS.Timeout,
+  ) {
+    const wait = (left: number): NodeJS.Timeout =>
+      left <= LONGEST_DELAY_MS
+        ? set(callback, left)
+        : set(() => {
+            this.#current = wait(left - LONGEST_DELAY_MS);
+          }, LONGEST_DELAY_MS);
+    this.#current = wait(ms);
   }
 
   clear(): void {
     clearTimeout(this.#current);
   }
+}
 
-  #wait(callback: () => void, ms: number): NodeJS.Timeout {
-    if (ms <= LONGEST_DELAY_MS) return setTimeout(callback, ms).unref();
-    return setTimeout(() => {
-      this.#current = this.#wait(callback, ms - LONGEST_DELAY_MS);
-    }, LONGEST_DELAY_MS).unref();
-  }
+function machineClock(set: (callback: () => void, ms: number) => NodeJS.Timeout): Clock {
+  return {
+    now: () => Date.now(),
+    setTimeout: (callback, ms) =>
+      ms > LONGEST_DELAY_MS ? new LongTimer(callback, ms, set) : set(callback, Math.max(ms, 0)),
+    clearTimeout: (timer) => {
+      if (timer instanceof LongTimer) timer.clear();
+      else clearTimeout(timer as NodeJS.Timeout | undefined);
+    },
+  };
 }
 
 /** The machine's clock. Its timers never keep the process alive. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  setTimeout: (callback, ms) =>
-    ms > LONGEST_DELAY_MS ? new LongTimer(callback, ms) : setTimeout(callback, Math.max(ms, 0)).unref(),
-  clearTimeout: (timer) => {
-    if (timer instanceof LongTimer) timer.clear();
-    else clearTimeout(timer as NodeJS.Timeout | undefined);
-  },
-};
+export const systemClock: Clock = machineClock((callback, ms) => setTimeout(callback, ms).unref());
+
+/** The machine's clock with timers that keep the process alive: for what somebody waits for. */
+export const waitingClock: Clock = machineClock(setTimeout);

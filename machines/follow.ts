@@ -1,0 +1,259 @@
+import { assign, fromCallback, fromPromise, setup } from "xstate";
+import type { DetailedTask, InputRequest } from "../src/task/task.ts";
+
+/** How a task is waited for: by listening where the server can, by listening alone, or by polling alone. */
+export type FollowMode = "auto" | "listen" | "poll";
+
+/** What a follower starts with. Durations are milliseconds. */
+export interface FollowInput {
+  readonly taskId: string;
+  /** What is known of the task; `undefined` to look at it first. */
+  readonly task: DetailedTask | undefined;
+  readonly mode: FollowMode;
+  /** How long to wait between two looks where the server says nothing, and the least and the most whatever it says. */
+  readonly pollIntervalMs: number;
+  readonly minPollIntervalMs: number;
+  readonly maxPollIntervalMs: number;
+  /** The keys of questions that were answered before. */
+  readonly answered: readonly string[];
+  /** Whether somebody is there to answer such a question. */
+  readonly answers: (question: InputRequest) => boolean;
+}
+
+/** What a follower knows. */
+export interface FollowContext extends FollowInput {
+  /** How many looks failed in a row. */
+  readonly failures: number;
+  /** How long until the next look. */
+  readonly delayMs: number;
+}
+
+/** What a failed look says of looking again. */
+export interface LookError {
+  /** `never`: the server means it. `few`: it may be a mishap of what lies between. `always`: it will pass. */
+  readonly retry: "never" | "few" | "always";
+  /** How long the server wants to be left alone, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** What can happen to a followed task. */
+export type FollowEvent =
+  | { type: "follow.acknowledged" }
+  | { type: "follow.status"; task: DetailedTask }
+  | { type: "follow.unheard"; error: unknown }
+  | { type: "follow.answered"; key: string }
+  | { type: "follow.leave" };
+
+/** How following ends: with the task, with a question that nobody answers, with an error, or because nobody waits. */
+export type FollowEnd =
+  | { readonly type: "settled" | "parked" | "left" }
+  | { readonly type: "lost"; readonly error: unknown };
+
+/** How many looks in a row may fail for a reason that is probably no mishap. */
+const FEW = 3;
+/** The first pause after a failed look; it doubles with each. */
+const BACKOFF_MS = 500;
+/** The longest pause after failed looks, unless the server asks for a longer one. */
+const MAX_BACKOFF_MS = 30_000;
+
+/** The open questions of a task that were not answered from here. */
+export function openQuestions({ task, answered }: Pick<FollowContext, "task" | "answered">): [string, InputRequest][] {
+  if (task?.status !== "input_required") return [];
+  return Object.entries(task.inputRequests).filter(([key]) => !answered.includes(key));
+}
+
+function hasEnded(task: DetailedTask): boolean {
+  return task.status === "completed" || task.status === "failed" || task.status === "cancelled";
+}
+
+/** Whether a state of the task is older than the one that is known, as a slow answer or a replica may give it. */
+function isOlder(known: DetailedTask | undefined, next: DetailedTask): boolean {
+  return known !== undefined && Date.parse(next.lastUpdatedAt) < Date.parse(known.lastUpdatedAt);
+}
+
+/**
+ * The task as it is known after a state of it came in: the newer of the two. An end, or a question that was not
+ * answered, is believed whatever its time, since a server's clock may be put back.
+ */
+function newest({ task: known, answered }: FollowContext, next: DetailedTask): DetailedTask {
+  const believed = !isOlder(known, next) || hasEnded(next) || openQuestions({ task: next, answered }).length > 0;
+  return known === undefined || believed ? next : known;
+}
+
+/** The pause that the server asks for, within one's own bounds. */
+function pause({ task, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs }: FollowContext): number {
+  return Math.min(Math.max(task?.pollIntervalMs ?? pollIntervalMs, minPollIntervalMs), maxPollIntervalMs);
+}
+
+function afterLook(context: FollowContext, task: DetailedTask): Partial<FollowContext> {
+  const known = newest(context, task);
+  return { task: known, failures: 0, delayMs: pause({ ...context, task: known }) };
+}
+
+function afterFailure(context: FollowContext, error: unknown): Partial<FollowContext> {
+  const { retryAfterMs = 0 } = error as Partial<LookError>;
+  const backoff = Math.min(BACKOFF_MS * 2 ** context.failures, MAX_BACKOFF_MS);
+  return { failures: context.failures + 1, delayMs: Math.max(pause(context), backoff, retryAfterMs) };
+}
+
+/** Whether looking again is in vain. */
+function isFinal(failures: number, error: unknown): boolean {
+  const { retry = "always" } = error as Partial<LookError>;
+  return retry === "never" || (retry === "few" && failures + 1 >= FEW);
+}
+
+/**
+ * The life of a followed task, beside its server's: looked at again and again, or listened to, until it ends, asks what
+ * nobody here answers, or is left. It does nothing by itself: what looks (`look`) and listens (`listen`) is given to it.
+ */
+export const followMachine = setup({
+  types: {
+    context: {} as FollowContext,
+    events: {} as FollowEvent,
+    input: {} as FollowInput,
+    output: {} as FollowEnd,
+  },
+  actors: {
+    look: fromPromise<DetailedTask, string>(() => Promise.reject(new Error("provide `look`"))),
+    listen: fromCallback<FollowEvent, string>(() => {
+      throw new Error("provide `listen`");
+    }),
+  },
+  delays: {
+    /** Until the next look. */
+    pause: ({ context }) => context.delayMs,
+    /** How long an acknowledgement may take, before the task is looked at instead. */
+    acknowledgement: 5_000,
+    /** How long the server may take to tell the present state by itself, after the acknowledgement. */
+    firstState: 20,
+    /** Until a look at a task of which nothing is heard. */
+    silence: ({ context }) => context.maxPollIntervalMs,
+  },
+  guards: {
+    listens: ({ context }) => context.mode !== "poll",
+    mayPoll: ({ context }) => context.mode === "auto",
+    isKnown: ({ context }) => context.task !== undefined,
+    hasEnded: ({ context }) => context.task !== undefined && hasEnded(context.task),
+    asksInVain: ({ context }) => openQuestions(context).some(([, question]) => !context.answers(question)),
+    asks: ({ context }) => openQuestions(context).length > 0,
+    asksNothing: ({ context }) => openQuestions(context).length === 0,
+  },
+  actions: {
+    take: assign(({ context, event }) =>
+      event.type === "follow.status" ? { task: newest(context, event.task) } : {},
+    ),
+    noteAnswer: assign(({ context, event }) =>
+      event.type === "follow.answered" ? { answered: [...context.answered, event.key] } : {},
+    ),
+  },
+}).createMachine({
+  id: "follow",
+  context: ({ input }) => {
+    const context = { ...input, failures: 0, delayMs: 0 };
+    return { ...context, delayMs: pause(context) };
+  },
+  initial: "following",
+  output: ({ event }) => event.output as FollowEnd,
+  states: {
+    following: {
+      type: "parallel",
+      always: [
+        { guard: "hasEnded", target: "settled" },
+        { guard: "asksInVain", target: "parked" },
+      ],
+      on: {
+        "follow.status": { actions: "take" },
+        "follow.answered": { actions: "noteAnswer" },
+        "follow.leave": { target: "left" },
+      },
+      states: {
+        waiting: {
+          initial: "choosing",
+          states: {
+            choosing: {
+              always: [
+                { guard: "listens", target: "listening" },
+                { guard: "isKnown", target: "pausing" },
+                { target: "polling" },
+              ],
+            },
+            polling: {
+              invoke: {
+                src: "look",
+                input: ({ context }) => context.taskId,
+                onDone: {
+                  target: "pausing",
+                  actions: assign(({ context, event }) => afterLook(context, event.output)),
+                },
+                onError: [
+                  {
+                    guard: ({ context, event }) => isFinal(context.failures, event.error),
+                    target: "#follow.lost",
+                  },
+                  {
+                    target: "pausing",
+                    actions: assign(({ context, event }) => afterFailure(context, event.error)),
+                  },
+                ],
+              },
+            },
+            pausing: { after: { pause: "polling" } },
+            listening: {
+              invoke: { src: "listen", input: ({ context }) => context.taskId },
+              on: {
+                "follow.unheard": [{ guard: "mayPoll", target: "polling" }, { target: "#follow.lost" }],
+              },
+              initial: "subscribing",
+              states: {
+                subscribing: {
+                  on: { "follow.acknowledged": { target: "acknowledged" } },
+                  after: { acknowledgement: { guard: "mayPoll", target: "#follow.following.waiting.polling" } },
+                },
+                acknowledged: {
+                  on: { "follow.status": { target: "quiet", actions: "take" } },
+                  after: { firstState: "checking" },
+                },
+                checking: {
+                  invoke: {
+                    src: "look",
+                    input: ({ context }) => context.taskId,
+                    onDone: {
+                      target: "quiet",
+                      actions: assign(({ context, event }) => afterLook(context, event.output)),
+                    },
+                    onError: [
+                      {
+                        guard: ({ context, event }) => isFinal(context.failures, event.error),
+                        target: "#follow.lost",
+                      },
+                      {
+                        target: "retrying",
+                        actions: assign(({ context, event }) => afterFailure(context, event.error)),
+                      },
+                    ],
+                  },
+                },
+                retrying: { after: { pause: "checking" } },
+                quiet: { after: { silence: { guard: "mayPoll", target: "checking" } } },
+              },
+            },
+          },
+        },
+        asking: {
+          initial: "nothing",
+          states: {
+            nothing: { always: { guard: "asks", target: "open" } },
+            open: { always: { guard: "asksNothing", target: "nothing" } },
+          },
+        },
+      },
+    },
+    settled: { type: "final", output: { type: "settled" } },
+    parked: { type: "final", output: { type: "parked" } },
+    left: { type: "final", output: { type: "left" } },
+    lost: {
+      type: "final",
+      output: ({ event }) => ({ type: "lost", error: "error" in event ? event.error : undefined }),
+    },
+  },
+});

@@ -1,0 +1,177 @@
+import type { Root, SamplingResult } from "../run/context.ts";
+import { answerProblem } from "../task/answers.ts";
+import type { DetailedTask, InputRequest, InputRequests, JsonObject, Task } from "../task/task.ts";
+import { isJsonObject } from "../task/task.ts";
+import type { Connection } from "./connection.ts";
+
+/** What a person, or whoever is asked in their place, makes of an elicitation (MCP, "Elicitation"). */
+export type ElicitAnswer =
+  | { action: "accept"; content?: JsonObject }
+  | { action: "decline" }
+  | { action: "cancel" };
+
+/** What an input handler knows beside the question. */
+export interface InputContext {
+  /** The question's key; each is asked once in a task's life. */
+  readonly key: string;
+  /** Fires when the answer is of no use any more: the task ended, expired or was cancelled, or the wait is over. */
+  readonly signal: AbortSignal;
+  /** The task that asks; `undefined` when the call asks before it is a task. */
+  readonly task: DetailedTask | undefined;
+}
+
+/** Answers a question of a kind; `params` are the request's. */
+export type InputHandler<Answer> = (params: JsonObject, context: InputContext) => Answer | Promise<Answer>;
+
+/** Who answers what is asked. A question of a kind without a handler is not answered, and ends the wait. */
+export interface InputHandlers {
+  /** `elicitation/create` with a form: its params have `message` and `requestedSchema`. */
+  form?: InputHandler<ElicitAnswer>;
+  /** `elicitation/create` with a page to open: its params have `message` and `url`. */
+  url?: InputHandler<ElicitAnswer>;
+  /** `sampling/createMessage`. */
+  sampling?: InputHandler<SamplingResult>;
+  /** `roots/list`. */
+  roots?: InputHandler<{ roots: Root[] }>;
+}
+
+/** A task that asks; a call that asks before it is a task has its questions alone. */
+export type Questioner = Partial<Task> & { status: "input_required"; inputRequests: InputRequests };
+
+/**
+ * Answers the questions of a task by a function of its state, whose `inputRequests` are those that have no answer yet,
+ * which gives answers by their keys. What it leaves out it is asked again with the next state.
+ */
+export type AnswerInput = (task: Questioner, signal: AbortSignal) => Responses | Promise<Responses>;
+type Responses = { readonly [key: string]: object };
+
+/** How questions are answered: by handlers, by a function, or not at all, so that they end the wait. */
+export type Input = InputHandlers | AnswerInput | "return";
+
+const KINDS = ["form", "url", "sampling", "roots"] as const satisfies readonly (keyof InputHandlers)[];
+type Kind = (typeof KINDS)[number];
+
+function kindOf({ method, params }: InputRequest): Kind | undefined {
+  switch (method as string) {
+    case "elicitation/create":
+      return params?.["mode"] === "url" ? "url" : "form";
+    case "sampling/createMessage":
+      return "sampling";
+    case "roots/list":
+      return "roots";
+    default:
+      return undefined;
+  }
+}
+
+/** Throws `TypeError` unless a value says how questions are answered. */
+export function checkInput(input: unknown): void {
+  if (input === undefined || input === "return" || typeof input === "function") return;
+  if (!isJsonObject(input)) throw new TypeError('input takes handlers, a function, or "return".');
+  for (const [kind, handler] of Object.entries(input)) {
+    if (!(KINDS as readonly string[]).includes(kind)) {
+      throw new TypeError(`input.${kind} is unknown. The handlers are ${KINDS.join(", ")}.`);
+    }
+    if (handler !== undefined && typeof handler !== "function") throw new TypeError(`input.${kind} takes a function.`);
+  }
+}
+
+/** Who answers the questions of a wait. */
+export interface Answerer {
+  /** Whether such a question is answered. */
+  answers(question: InputRequest): boolean;
+  /** The capabilities that say so. */
+  readonly capabilities: JsonObject;
+  /**
+   * Answers questions that were not asked before: each by itself as soon as it is there, or all of them together.
+   * Rejections name the key, where it is one's.
+   */
+  ask(inputRequests: InputRequests, context: Asking): Map<string | undefined, Promise<Responses>>;
+}
+
+export interface Asking {
+  readonly task: DetailedTask | undefined;
+  readonly signalOf: (key: string | undefined) => AbortSignal;
+}
+
+/** Who answers, by what the caller said; an SDK client that was given answers by its own handlers. */
+export async function answererOf(input: Input | undefined, connection: Connection, signal: AbortSignal): Promise<Answerer> {
+  if (input === "return") return { ...byHandlers({}), capabilities: ALL };
+  if (typeof input === "function") return byFunction(input);
+  if (input === undefined && connection.isGiven) return byClient(connection, await connection.ownCapabilities(signal));
+  return byHandlers(input ?? {});
+}
+
+/** The capabilities of one who may answer anything. */
+const ALL: JsonObject = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+
+function byHandlers(handlers: InputHandlers): Answerer {
+  const has = (kind: Kind | undefined) => kind !== undefined && handlers[kind] !== undefined;
+  return {
+    answers: (question) => has(kindOf(question)),
+    capabilities: {
+      ...((has("form") || has("url")) && {
+        elicitation: { ...(has("form") && { form: {} }), ...(has("url") && { url: {} }) },
+      }),
+      ...(has("sampling") && { sampling: {} }),
+      ...(has("roots") && { roots: {} }),
+    },
+    ask: eachBy(async (key, question, { task, signalOf }) => {
+      const kind = kindOf(question);
+      const handler = kind === undefined ? undefined : (handlers[kind] as InputHandler<object> | undefined);
+      return handler?.(question.params ?? {}, { key, task, signal: signalOf(key) });
+    }),
+  };
+}
+
+/** The handlers that an SDK client was given for the requests of its server. */
+function byClient(connection: Connection, capabilities: JsonObject): Answerer {
+  const { elicitation } = capabilities;
+  const modes = isJsonObject(elicitation) ? elicitation : {};
+  const can: Record<Kind, boolean> = {
+    // A client that names no mode means forms.
+    form: elicitation !== undefined && (modes["form"] !== undefined || modes["url"] === undefined),
+    url: modes["url"] !== undefined,
+    sampling: capabilities["sampling"] !== undefined,
+    roots: capabilities["roots"] !== undefined,
+  };
+  return {
+    answers: (question) => can[kindOf(question) ?? "form"] && kindOf(question) !== undefined,
+    capabilities: {},
+    ask: eachBy((key, question, { signalOf }) => connection.askClient(key, question, signalOf(key))),
+  };
+}
+
+/** Asks each question by itself. */
+function eachBy(answer: (key: string, question: InputRequest, asking: Asking) => Promise<unknown>): Answerer["ask"] {
+  return (inputRequests, asking) => {
+    const one = async (key: string, question: InputRequest) => ({
+      [key]: checked(question, await answer(key, question, asking)),
+    });
+    return new Map(Object.entries(inputRequests).map(([key, question]) => [key, one(key, question)]));
+  };
+}
+
+function byFunction(answer: AnswerInput): Answerer {
+  return {
+    answers: () => true,
+    capabilities: ALL,
+    ask: (inputRequests, { task, signalOf }) => {
+      const all = async () => {
+        const asked: Questioner = { ...task, status: "input_required", inputRequests };
+        const responses: unknown = await answer(asked, signalOf(undefined));
+        if (!isJsonObject(responses)) throw new TypeError("it gave no map from key to answer");
+        const keys = Object.keys(inputRequests).filter((key) => Object.hasOwn(responses, key));
+        return Object.fromEntries(keys.map((key) => [key, checked(inputRequests[key], responses[key], key)]));
+      };
+      return new Map([[undefined, all()]]);
+    },
+  };
+}
+
+/** The answer, if it is one to the question. */
+function checked(question: InputRequest | undefined, answer: unknown, key?: string): JsonObject {
+  const problem = question === undefined ? "there is no such question" : answerProblem(question, answer);
+  if (problem === undefined) return answer as JsonObject;
+  throw new TypeError(`${key === undefined ? "its answer" : `the answer to "${key}"`} does not fit: ${problem}`);
+}

@@ -1,0 +1,88 @@
+import { checkDuration } from "../run/policy.ts";
+import type { FollowMode } from "../../machines/follow.ts";
+import type { Clock } from "../task/clock.ts";
+import type { Progress } from "./connection.ts";
+import type { Input } from "./input.ts";
+import { checkInput } from "./input.ts";
+
+/** How a call is waited for. Durations are milliseconds. What is left out comes from the client. */
+export interface WaitOptions {
+  /**
+   * `listen` to the task, `poll` it, or `auto`: listen where the server can, and poll otherwise. Default `auto`.
+   */
+  mode?: FollowMode;
+  /**
+   * Bounds everything in a wait: connecting, the call, requests that hang, and input handlers. The task keeps running.
+   * Default 60 000; `Infinity` waits for ever.
+   */
+  timeoutMs?: number;
+  /** Ends the wait, which then rejects with the signal's reason. The task keeps running. */
+  signal?: AbortSignal;
+  /** The pause between two looks at a task whose server says none. Default 1 000. */
+  pollIntervalMs?: number;
+  /** The least and the most that the pause may be, whatever the server says. Default 100, and 300 000. */
+  minPollIntervalMs?: number;
+  maxPollIntervalMs?: number;
+  /**
+   * Who answers what the task asks: handlers by kind, a function of the task, or `"return"`, which ends the wait with
+   * the questions. Default the given SDK client's own handlers, and nobody for clients that Errand makes.
+   */
+  input?: Input;
+  /** Whether the task is cancelled when answering fails. Default `false`. */
+  cancelOnInputError?: boolean;
+  /** Hears how far a call is that is no task (yet), where its server says so. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** The options of a wait with nothing left open. */
+export type ResolvedWait = Required<Omit<WaitOptions, "signal" | "input" | "onProgress">> &
+  Pick<WaitOptions, "signal" | "input" | "onProgress">;
+
+const DEFAULTS = {
+  mode: "auto",
+  timeoutMs: 60_000,
+  pollIntervalMs: 1_000,
+  minPollIntervalMs: 100,
+  maxPollIntervalMs: 300_000,
+  cancelOnInputError: false,
+} as const;
+
+/** Fills in what is left out. Throws `TypeError` or `RangeError` that says what to write. */
+export function resolveWait(options: WaitOptions, client: WaitOptions = {}): ResolvedWait {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const resolved: ResolvedWait = { ...DEFAULTS, ...client, ...given };
+  const { mode, timeoutMs, signal, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs, input, onProgress } = resolved;
+  if (mode !== "auto" && mode !== "listen" && mode !== "poll") {
+    throw new TypeError('mode is "auto", "listen" or "poll".');
+  }
+  checkDuration(timeoutMs, "timeoutMs", { infinity: true });
+  checkPause(pollIntervalMs, "pollIntervalMs");
+  checkPause(minPollIntervalMs, "minPollIntervalMs");
+  checkPause(maxPollIntervalMs, "maxPollIntervalMs");
+  if (minPollIntervalMs > maxPollIntervalMs) throw new RangeError("minPollIntervalMs must not be over maxPollIntervalMs.");
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new TypeError("signal takes an AbortSignal.");
+  if (onProgress !== undefined && typeof onProgress !== "function") throw new TypeError("onProgress takes a function.");
+  if (typeof resolved.cancelOnInputError !== "boolean") throw new TypeError("cancelOnInputError takes true or false.");
+  checkInput(input);
+  return resolved;
+}
+
+function checkPause(value: number, name: string): void {
+  if (Number.isFinite(value) && value > 0) return;
+  throw new RangeError(`${name} takes milliseconds: a number above 0.`);
+}
+
+/** Options of a request by itself. */
+export interface TaskRequestOptions {
+  /** How many milliseconds the request may take, connecting included. Default the client's `requestTimeoutMs`. */
+  timeoutMs?: number;
+  /** Gives the request up, which then rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** Throws unless a value is a clock. */
+export function checkClock(clock: Clock): void {
+  const methods = ["now", "setTimeout", "clearTimeout"] as const;
+  if (methods.every((method) => typeof clock?.[method] === "function")) return;
+  throw new TypeError("clock takes a Clock: now(), setTimeout(callback, ms) and clearTimeout(timer).");
+}

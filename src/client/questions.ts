@@ -1,0 +1,92 @@
+import type { Clock } from "../task/clock.ts";
+import type { DetailedTask, InputRequest, JsonObject } from "../task/task.ts";
+import { RequestFailedError } from "./errors.ts";
+import type { Answerer } from "./input.ts";
+import { pauseFor } from "./within.ts";
+
+/** The first pause before an answer is sent again, which doubles up to the longest. */
+const BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
+
+export interface QuestionsOptions {
+  readonly answerer: Answerer;
+  readonly clock: Clock;
+  /** Sends answers (`tasks/update`). */
+  readonly send: (responses: JsonObject, signal: AbortSignal) => Promise<void>;
+  /** Hears of a key that is answered: the server has the answer. */
+  readonly onAnswered: (key: string) => void;
+  /** Hears of a question whose answer failed. */
+  readonly onFailed: (key: string | undefined, error: unknown) => void;
+}
+
+/** The questions of one task that are being answered, each once. */
+export class Questions {
+  readonly #options: QuestionsOptions;
+  /** What was asked and not withdrawn, with what tells its handler that it was. */
+  readonly #asked = new Map<string, AbortController>();
+  /** What has an answer that is on its way, or there: a server may still show the question for a while. */
+  readonly #sent = new Set<string>();
+  readonly #over = new AbortController();
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options;
+  }
+
+  /** Asks the questions that are open and new, and withdraws those that are open no more. */
+  update(task: DetailedTask, open: readonly (readonly [string, InputRequest])[]): void {
+    if (this.#over.signal.aborted) return;
+    const keys = new Set(open.map(([key]) => key));
+    for (const [key, asking] of this.#asked) {
+      if (keys.has(key)) continue;
+      this.#asked.delete(key);
+      asking.abort(new Error("The question is open no more"));
+    }
+    const added = open.filter(([key]) => !this.#asked.has(key) && !this.#sent.has(key));
+    if (added.length === 0) return;
+    for (const [key] of added) this.#asked.set(key, new AbortController());
+    const answers = this.#options.answerer.ask(Object.fromEntries(added), {
+      task,
+      signalOf: (key) => (key === undefined ? undefined : this.#asked.get(key)?.signal) ?? this.#over.signal,
+    });
+    const names = added.map(([key]) => key);
+    for (const [key, responses] of answers) void this.#answer(key, key === undefined ? names : [key], responses);
+  }
+
+  /** Nobody waits for answers any more. */
+  close(reason: unknown): void {
+    this.#over.abort(reason);
+    for (const asking of this.#asked.values()) asking.abort(reason);
+    this.#asked.clear();
+  }
+
+  async #answer(key: string | undefined, asked: readonly string[], answers: Promise<{ readonly [key: string]: object }>) {
+    const isOpen = () =>
+      !this.#over.signal.aborted && asked.some((name) => this.#asked.has(name) || this.#sent.has(name));
+    try {
+      const responses = await answers;
+      if (!isOpen()) return;
+      const answered = Object.keys(responses);
+      for (const name of answered) this.#sent.add(name);
+      if (answered.length > 0) await this.#send({ ...responses });
+      for (const name of answered) this.#options.onAnswered(name);
+      // The others may be answered the next time.
+      for (const name of asked) if (!this.#sent.has(name)) this.#asked.delete(name);
+    } catch (error) {
+      if (isOpen()) this.#options.onFailed(key, error);
+    }
+  }
+
+  /** Sends answers until the server has them: an answer that a person gave is not lost with a connection. */
+  async #send(responses: JsonObject): Promise<void> {
+    const { signal } = this.#over;
+    for (let failures = 0; ; failures++) {
+      try {
+        return await this.#options.send(responses, signal);
+      } catch (error) {
+        if (!(error instanceof RequestFailedError) || error.retry === "never" || signal.aborted) throw error;
+        const backoff = Math.min(BACKOFF_MS * 2 ** failures, MAX_BACKOFF_MS);
+        await pauseFor(this.#options.clock, Math.max(backoff, error.retryAfterMs ?? 0), signal);
+      }
+    }
+  }
+}
