@@ -1,7 +1,7 @@
 import type { Client, JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { SUBSCRIPTION_ID_META_KEY, isJSONRPCRequest } from "@modelcontextprotocol/client";
 import type { Clock } from "../task/clock.ts";
-import type { JsonObject, JsonRpcError } from "../task/task.ts";
+import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { RequestFailedError } from "./errors.ts";
 import { toRequestFailure } from "./failures.ts";
@@ -165,7 +165,7 @@ export class Channel {
         : { ...params, _meta: { ...(params["_meta"] as JsonObject), progressToken: id } };
     // The transport may throw at once, or never settle.
     void (async () => {
-      await this.#send({ jsonrpc: "2.0", id, method, params: sent } as JSONRPCMessage, {
+      await this.#send({ jsonrpc: "2.0", id, method, params: sent }, {
         requestSignal: over.signal,
         onRequestStreamEnd: () => fail(new RequestFailedError({ message: "The response broke off" })),
         headers,
@@ -203,7 +203,7 @@ export class Channel {
     const { [MARK]: mark, ..._meta } = (message.params?._meta ?? {}) as JsonObject;
     if (typeof mark !== "string") return this.#send(message, options);
     const result = this.#simulations.get(mark)?.({ ...message.params, _meta }, options?.headers) ?? PLACEHOLDER;
-    queueMicrotask(() => this.#deliver({ jsonrpc: "2.0", id: message.id, result } as JSONRPCMessage));
+    queueMicrotask(() => this.#deliver({ jsonrpc: "2.0", id: message.id, result }));
     return Promise.resolve();
   }
 
@@ -220,7 +220,7 @@ export class Channel {
     const pending = this.#pending.get(message.id as string);
     if (pending === undefined) return typeof message.id === "string" && message.id.startsWith("errand-");
     this.#pending.delete(message.id as string);
-    if ("error" in message) pending.reject(new RequestFailedError(message.error as JsonRpcError));
+    if ("error" in message) pending.reject(new RequestFailedError(message.error));
     else pending.resolve(message.result);
     return true;
   }

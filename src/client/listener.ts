@@ -122,7 +122,7 @@ export class Listener {
       this.#opening = undefined;
       this.#gather();
     };
-    this.#options
+    void this.#options
       .request(taskIds, {
         signal: stream.over.signal,
         onNotification: (method, params) => {

@@ -1,7 +1,7 @@
 import type { ErrandError } from "../task/errors.ts";
 import type { DetailedTask, InputRequests, ToolResult } from "../task/task.ts";
-import type { WaitState } from "./errors.ts";
-import { DetachedError, InputRequiredError, TaskCancelledError, WaitTimeoutError } from "./errors.ts";
+import type { WaitState, WaitTimeoutError } from "./errors.ts";
+import { DetachedError, InputRequiredError, TaskCancelledError } from "./errors.ts";
 
 /** How a call ended, or the wait for it. */
 export type Outcome =

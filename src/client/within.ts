@@ -21,7 +21,7 @@ export async function within<Result>(
 /** The outcome of some work, or a rejection with the signal's reason as soon as it fires. */
 export function unless<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
+    const onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) return onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     work()
@@ -33,10 +33,10 @@ export function unless<Result>(signal: AbortSignal, work: () => Promise<Result>)
 /** Waits `ms` milliseconds, or until the signal fires, and then rejects with its reason. */
 export function pauseFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
+    if (signal.aborted) return reject(signal.reason as Error);
     const onAbort = () => {
       clock.clearTimeout(timer);
-      reject(signal.reason);
+      reject(signal.reason as Error);
     };
     const timer = clock.setTimeout(() => {
       signal.removeEventListener("abort", onAbort);
