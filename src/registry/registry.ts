@@ -41,6 +41,8 @@ export interface RegistryOptions {
   /** How long a tombstone tells "expired" from "not found", in milliseconds. */
   readonly tombstoneMs: number;
   readonly onError: (error: unknown, taskId: string | undefined) => void;
+  /** Told of each new state of every task once it is stored, its creation and its end among them. */
+  readonly onStored?: TaskListener | undefined;
 }
 
 /** A task that has not ended, with its actor. */
@@ -91,6 +93,11 @@ export class Registry {
     return { live, coming: this.#coming.size, watched: this.#listeners.size, ignored: this.#ignored };
   }
 
+  /** The tasks that have not ended and have an actor here, each as the store holds it. */
+  *open(): Iterable<TaskRecord> {
+    for (const { stored } of this.#live.values()) yield stored;
+  }
+
   /** Arms the sweep for what a durable store already holds. Rejects when the store fails, which is then asked again. */
   async start(): Promise<void> {
     try {
@@ -126,7 +133,12 @@ export class Registry {
       error: undefined,
       dueAt: seed.ttlMs === null ? null : now + seed.ttlMs,
     };
-    const made = this.#options.store.create(record, this.#options.quota).then(() => this.#revive(record, owner));
+    const { store, quota, onStored } = this.#options;
+    const made = store.create(record, quota).then(() => {
+      const live = this.#revive(record, owner);
+      if (onStored !== undefined) this.#tell(onStored, record);
+      return live;
+    });
     // Others may see the task in the store before it is told here: a second actor of it would be lost.
     const coming = made.catch(() => undefined);
     this.#coming.set(record.taskId, coming);
@@ -335,7 +347,9 @@ export class Registry {
   }
 
   #announce(record: TaskRecord, owner: TaskListener | undefined): void {
+    const { onStored } = this.#options;
     if (owner !== undefined) this.#tell(owner, record);
+    if (onStored !== undefined) this.#tell(onStored, record);
     const listeners = this.#listeners.get(record.taskId);
     if (listeners === undefined) return;
     if (isTerminal(record)) this.#listeners.delete(record.taskId);

@@ -54,11 +54,12 @@ export class TaskRegistry {
     return {
       tell: (entry) => {
         for (const listener of this.#listeners) {
-          // Whoever watches must not harm what they watch, neither at once nor later.
           try {
             const outcome = listener(entry);
             if (outcome instanceof Promise) outcome.catch(() => {});
-          } catch {}
+          } catch {
+            // Whoever watches must not harm what they watch, neither now nor, with a promise, later.
+          }
         }
       },
       detach: () => {

@@ -10,6 +10,7 @@ import { McpServer, createMcpHandler } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Hono } from "hono";
 import type { TaskLogic } from "../registry/logic.ts";
+import type { TaskRegistry } from "../registry/task-registry.ts";
 import type { Schema } from "../run/context.ts";
 import type { Handler } from "../run/call.ts";
 import type { TaskHandle } from "../run/task-handle.ts";
@@ -138,6 +139,11 @@ export class Host {
    */
   task(taskId: string): TaskHandle {
     return this.#tasks.task(taskId);
+  }
+
+  /** Where the host's tasks can be listed and watched. */
+  get registry(): TaskRegistry {
+    return this.#tasks.registry;
   }
 
   /** How much is held, for tests and for figures. */

@@ -10,6 +10,8 @@ export { serve } from "./serve.ts";
 export type { CloseOptions, Sizes, Tasks } from "./tasks.ts";
 export { createTasks } from "./tasks.ts";
 export type { TaskLogic } from "../registry/logic.ts";
+export type { TaskEntry } from "../registry/task-registry.ts";
+export { TaskRegistry, createRegistry } from "../registry/task-registry.ts";
 export type { External, Root, SamplingResult, Schema, TaskContext } from "../run/context.ts";
 export type { TaskAnswerEvent, TaskEmitted } from "../run/logic-handler.ts";
 export type { CallInfo, TaskMode, TaskOptions, TaskPolicy } from "../run/policy.ts";

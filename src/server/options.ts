@@ -1,4 +1,5 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
+import { TaskRegistry } from "../registry/task-registry.ts";
 import type { PolicyDefaults } from "../run/policy.ts";
 import { checkDuration, checkPollInterval, checkTtl } from "../run/policy.ts";
 import { memory } from "../store/memory.ts";
@@ -52,6 +53,8 @@ export interface TasksOptions {
   /** How often a silent event stream shows a sign of life; 0 is never. Default 5 000, under Bun's idle timeout. */
   keepAliveMs?: number;
   limits?: HostLimits;
+  /** Where the tasks can be listed and watched, for several hosts and clients to share. Default one of its own. */
+  registry?: TaskRegistry;
   /**
    * Whose a request is, from its authentication: tasks belong to who made them. Default the token's `sub`, where the
    * verifier put one into `extra`, with its client id.
@@ -71,6 +74,7 @@ export interface ResolvedOptions {
   readonly roundTtlMs: number;
   readonly keepAliveMs: number;
   readonly limits: Readonly<Required<HostLimits>>;
+  readonly registry: TaskRegistry;
   readonly principalOf: (authInfo: AuthInfo | undefined) => string | undefined;
   readonly onError: (error: unknown, about: { taskId?: string; tool?: string }) => void;
 }
@@ -102,6 +106,8 @@ const STORE_METHODS: readonly (keyof TaskStore)[] = [
 ];
 const CLOCK_METHODS: readonly (keyof Clock)[] = ["now", "setTimeout", "clearTimeout"];
 
+const REGISTRY_METHODS: readonly (keyof TaskRegistry)[] = ["list", "watch", "attach"];
+
 /** Checks the options and fills in the defaults. Throws `TypeError` or `RangeError` that says what to write. */
 export function resolveOptions(options: TasksOptions): ResolvedOptions {
   const {
@@ -115,11 +121,13 @@ export function resolveOptions(options: TasksOptions): ResolvedOptions {
     roundTtlMs = 5 * MINUTE_MS,
     keepAliveMs = 5_000,
     limits = {},
+    registry = new TaskRegistry(),
     principal = defaultPrincipal,
     onError = () => {},
   } = options;
   checkMethods(store, STORE_METHODS, "store takes a TaskStore, for example memory().");
   checkMethods(clock, CLOCK_METHODS, "clock takes a Clock: now(), setTimeout(callback, ms) and clearTimeout(timer).");
+  checkMethods(registry, REGISTRY_METHODS, "registry takes what createRegistry() gives.");
   checkTtl(ttlMs, "ttlMs");
   checkPollInterval(pollIntervalMs, "pollIntervalMs");
   checkDuration(inlineWithinMs, "inlineWithinMs", { infinity: true });
@@ -138,6 +146,7 @@ export function resolveOptions(options: TasksOptions): ResolvedOptions {
     roundTtlMs,
     keepAliveMs,
     limits: resolveLimits(limits),
+    registry,
     principalOf: (authInfo) => {
       if (authInfo === undefined) return undefined;
       const made: unknown = principal(authInfo);

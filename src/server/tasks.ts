@@ -1,5 +1,6 @@
 import type { McpHttpHandler, McpServer, RequestId, Server, ServerContext, Transport } from "@modelcontextprotocol/server";
 import { Registry } from "../registry/registry.ts";
+import type { TaskEntry, TaskRegistry } from "../registry/task-registry.ts";
 import type { TaskContext } from "../run/context.ts";
 import type { TaskPolicy } from "../run/policy.ts";
 import { checkDuration, resolvePolicy } from "../run/policy.ts";
@@ -7,6 +8,8 @@ import type { Tool } from "../run/runner.ts";
 import { Runner } from "../run/runner.ts";
 import type { TaskHandle } from "../run/task-handle.ts";
 import { HostClosedError, toRpcError } from "../task/errors.ts";
+import type { TaskRecord } from "../task/task.ts";
+import { toDetailedTask } from "../wire/2026-07-28.ts";
 import { adoptServer } from "./adopt.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { SdkFetch } from "./fast-path.ts";
@@ -55,6 +58,8 @@ export function createTasks(options: TasksOptions = {}): Tasks {
 
 /** The tasks of one process: what makes, holds, serves and announces them. */
 export class Tasks {
+  /** Where the tasks can be listed and watched. */
+  readonly registry: TaskRegistry;
   /** The parts, for the host that is built on them. */
   readonly parts: {
     readonly options: ResolvedOptions;
@@ -65,6 +70,7 @@ export class Tasks {
   };
   /** For the host that is built on them, too. */
   readonly unanswered: Unanswered;
+  readonly #listed: ReturnType<TaskRegistry["attach"]>;
   readonly #streams: EventStreams;
   readonly #contexts = new Map<RequestId, { task: TaskContext }>();
   readonly #started: Promise<void>;
@@ -76,6 +82,9 @@ export class Tasks {
   constructor(given: TasksOptions) {
     const options = resolveOptions(given);
     const { store, clock, defaults, limits, retainMs, tombstoneMs, roundTtlMs, keepAliveMs, onError } = options;
+    this.registry = options.registry;
+    const entryOf = (record: TaskRecord) => toEntry(record, clock.now());
+    this.#listed = this.registry.attach(() => Array.from(registry.open(), entryOf));
     const registry = new Registry({
       store,
       clock,
@@ -83,6 +92,10 @@ export class Tasks {
       retainMs,
       tombstoneMs,
       onError: (error, taskId) => onError(error, taskId === undefined ? {} : { taskId }),
+      // Nothing is made of a record where nobody watches.
+      onStored: (record) => {
+        if (this.registry.isWatched) this.#listed.tell(entryOf(record));
+      },
     });
     const runner = new Runner({ registry, clock, defaults, roundTtlMs, toRequestedSchema, onError, ...limits });
     const dispatcher = new Dispatcher(registry, runner, clock);
@@ -208,8 +221,15 @@ export class Tasks {
     this.#closed = true;
     hub.close();
     await registry.close();
+    this.#listed.detach();
     await options.store.close();
   }
+}
+
+/** A hosted task as its registry lists it. */
+function toEntry(record: TaskRecord, now: number): TaskEntry {
+  const { tool, principal } = record;
+  return { role: "hosted", task: toDetailedTask(record, now), tool, ...(principal !== undefined && { principal }) };
 }
 
 /** Throws `RangeError` unless a value is a grace. */

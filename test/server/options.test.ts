@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { createHost, createTasks, memory } from "../../src/mod.ts";
+import { createHost, createRegistry, createTasks, memory } from "../../src/mod.ts";
 import type { HostOptions, TaskPolicy, TasksOptions } from "../../src/mod.ts";
 
 /** Values that are wrong on purpose: what JavaScript lets through. */
@@ -58,6 +58,11 @@ const shared: { [option: string]: { bad: readonly unknown[]; says: RegExp; good:
   ),
   principal: { bad: ["me", null, {}, 7], says: /^principal takes a function\.$/, good: [() => "me"] },
   onError: { bad: ["log", null, {}, 7], says: /^onError takes a function\.$/, good: [() => {}] },
+  registry: {
+    bad: [null, "mine", {}, { list() {}, watch() {} }],
+    says: /^registry takes what createRegistry\(\) gives\.$/,
+    good: [createRegistry()],
+  },
   limits: {
     bad: [{ task: 1 }, { constructor: 1 }, { tasks: 0 }, { rounds: -1 }, { tasks: 1.5 }, { tasks: "9" }],
     says: /^limits\.\w+ (is unknown\. The limits are tasks, .*\.|takes a whole number above 0, or Infinity\.)$/,
