@@ -2,7 +2,7 @@ import type { Clock } from "../task/clock.ts";
 import type { JsonObject } from "../task/task.ts";
 import type { CallAnswer } from "../wire/2026-07-28.client.ts";
 import type { CallParams, Connection, Progress } from "./connection.ts";
-import { InputHandlerError } from "./errors.ts";
+import { InputHandlerError, RequestFailedError } from "./errors.ts";
 import type { Answerer } from "./input.ts";
 import { pauseFor, unless } from "./within.ts";
 
@@ -29,7 +29,13 @@ export async function callUntilAnswered(params: CallParams, options: CallOptions
   };
   let next = params;
   for (;;) {
-    const answer = await connection.call(next, { capabilities, signal, onProgress, onLate });
+    const answer = await connection.call(next, { capabilities, signal, onProgress, onLate }).catch(async (error: unknown) => {
+      // Turned away for now, the call was not made.
+      if (!(error instanceof RequestFailedError) || error.retryAfterMs === undefined) throw error;
+      await pauseFor(clock, Math.max(error.retryAfterMs, PACE_MS), signal);
+      return undefined;
+    });
+    if (answer === undefined) continue;
     if (answer.type !== "input_required") return answer;
     const { inputRequests, requestState } = answer;
     const questions = Object.values(inputRequests);

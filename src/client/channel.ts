@@ -174,9 +174,10 @@ export class Channel {
     return promise.finally(() => signal.removeEventListener("abort", onAbort));
   }
 
-  /** On a channel that all requests share, the server hears of it; over HTTP the closed connection says it. */
+  /** Where requests share a stream, or the revision is an older one, the server hears of it; else the closed stream says it. */
   #tellCancelled(requestId: string, method: string): void {
-    if (this.#transport.hasPerRequestStream === true || method.startsWith("tasks/")) return;
+    const closing = this.#transport.hasPerRequestStream === true && this.#client.getProtocolEra() === "modern";
+    if (closing || method.startsWith("tasks/")) return;
     const message = { jsonrpc: "2.0" as const, method: "notifications/cancelled", params: { requestId } };
     void (async () => {
       const _meta = await this.envelope();

@@ -87,10 +87,10 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
         this.#end({ status: "timed_out", error: new WaitTimeoutError(this.#taskId, timeoutMs, state), ...state });
       }, timeoutMs);
     }
-    if (signal?.aborted === true) this.#onAbort();
-    else signal?.addEventListener("abort", this.#onAbort, { once: true });
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
     // Not before the caller has it in hand.
     queueMicrotask(() => {
+      if (signal?.aborted === true) this.#onAbort();
       if (!this.#isOver) this.#run().catch((error: unknown) => this.#fail(error));
     });
   }
@@ -322,11 +322,15 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   async #tell(onTaskStatus: OnTaskStatus | undefined): Promise<void> {
     if (onTaskStatus === undefined) return;
     const events = this[Symbol.asyncIterator]();
-    for (;;) {
-      // That the wait ended otherwise than the task is what `outcome` says.
-      const next = await events.next().catch(() => undefined);
-      if (next === undefined || next.done === true) return;
-      if (next.value.taskId !== undefined) await onTaskStatus(next.value);
+    try {
+      for (;;) {
+        // That the wait ended otherwise than the task is what `outcome` says.
+        const next = await events.next().catch(() => undefined);
+        if (next === undefined || next.done === true) return;
+        if (next.value.taskId !== undefined) await onTaskStatus(next.value);
+      }
+    } finally {
+      await events.return();
     }
   }
 }

@@ -90,7 +90,7 @@ export class TaskClient {
     return this.beginCallTool(params, wait).result({ onTaskStatus });
   }
 
-  /** Calls a tool and gives how it ended. It does not reject. */
+  /** Calls a tool and gives how it ended. It rejects with what `onTaskStatus` throws, and with nothing else. */
   callAndWait(params: CallParams, options: WaitOptions & ResultOptions = {}): Promise<Outcome> {
     const { onTaskStatus, ...wait } = options;
     return this.beginCallTool(params, wait).outcome({ onTaskStatus });

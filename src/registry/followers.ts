@@ -61,16 +61,21 @@ export class Follower {
 
   /** Notes that the question of a key is answered. */
   answered(key: string): void {
-    this.#actor.send({ type: "follow.answered", key });
+    this.#send({ type: "follow.answered", key });
   }
 
   /** Takes note of a state of the task that was read elsewhere. */
   take(task: DetailedTask): void {
-    this.#actor.send({ type: "follow.status", task });
+    this.#send({ type: "follow.status", task });
   }
 
   /** Leaves the task as it is. */
   leave(): void {
-    this.#actor.send({ type: "follow.leave" });
+    this.#send({ type: "follow.leave" });
+  }
+
+  /** An actor that has ended hears of nothing more. */
+  #send(event: FollowEvent): void {
+    if (this.#actor.getSnapshot().status === "active") this.#actor.send(event);
   }
 }
