@@ -2,7 +2,7 @@
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import type { Tool } from "../src/run/runner.ts";
-import { createTasks } from "../src/server/mod.ts";
+import { Parts } from "../src/server/parts.ts";
 import { makeCall } from "../src/server/sdk.ts";
 import type { TaskRecord } from "../src/task/task.ts";
 import { toDetailedTask } from "../src/wire/2026-07-28.ts";
@@ -10,8 +10,8 @@ import { answerCommands } from "./lib/commands.ts";
 import { median } from "./lib/statistics.ts";
 
 const live = Number(process.argv[2]);
-const tasks = createTasks({ limits: { tasks: Number.POSITIVE_INFINITY } });
-const { registry, runner, dispatcher } = tasks.parts;
+const parts = new Parts({ limits: { tasks: Number.POSITIVE_INFINITY } });
+const { registry, runner, dispatcher } = parts;
 const tool: Tool = {
   name: "work",
   policy: "required",
@@ -81,7 +81,7 @@ await answerCommands({
       const asked = [...new Set(some())];
       const keys = new Map<string, string>();
       // Each resolves with its answer, below.
-      for (const taskId of asked) void tasks.task(taskId).ask(question);
+      for (const taskId of asked) void parts.task(taskId).ask(question);
       // Asking, with the store in memory, is done within a turn of the event loop.
       await setImmediate();
       for (const taskId of asked) {
@@ -96,7 +96,7 @@ await answerCommands({
       times.cancel.push(await time(await fresh(), (taskId) => dispatcher.cancel(taskId, undefined)));
 
       const none = Array.from({ length: operations }, () => "");
-      times["create + complete"].push(await time(none, async () => tasks.task(await create()).complete("done")));
+      times["create + complete"].push(await time(none, async () => parts.task(await create()).complete("done")));
     }
     return Object.fromEntries(Object.entries(times).map(([operation, each]) => [operation, median(each)]));
   },

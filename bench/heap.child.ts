@@ -2,7 +2,8 @@
 import process from "node:process";
 import { assign, createActor, setup } from "xstate";
 import type { Runner, Tool } from "../src/run/runner.ts";
-import { createHost, createTasks } from "../src/server/mod.ts";
+import { createHost } from "../src/server/mod.ts";
+import { Parts } from "../src/server/parts.ts";
 import { makeCall } from "../src/server/sdk.ts";
 import { answerCommands } from "./lib/commands.ts";
 import { usedHeap } from "./lib/memory.ts";
@@ -38,8 +39,8 @@ function taskOf(runner: Runner, handler: Tool["handler"]): Make {
 }
 
 const ways: Record<string, () => Make> = {
-  handler: () => taskOf(createTasks({ limits: unlimited }).parts.runner, wait),
-  external: () => taskOf(createTasks({ limits: unlimited }).parts.runner, (_input, task) => task.external()),
+  handler: () => taskOf(new Parts({ limits: unlimited }).runner, wait),
+  external: () => taskOf(new Parts({ limits: unlimited }).runner, (_input, task) => task.external()),
   requests() {
     const host = createHost({ name: "bench", version: "1.0.0", limits: unlimited });
     host.tool("work", { task: "required" }, wait);

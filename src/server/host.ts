@@ -23,9 +23,11 @@ import { createEndpoint } from "./http.ts";
 import type { TasksOptions } from "./options.ts";
 import { checkFunction, checkTransport } from "./options.ts";
 import { registerOwnTools } from "./own-tools.ts";
+import type { Sizes } from "./parts.ts";
+import { Parts } from "./parts.ts";
 import { registerTaskMethods } from "./task-methods.ts";
-import type { CloseOptions, Sizes } from "./tasks.ts";
-import { Tasks, checkGrace } from "./tasks.ts";
+import type { CloseOptions } from "./tasks.ts";
+import { checkGrace } from "./tasks.ts";
 
 /** Options of `createHost`. Durations are milliseconds. */
 export interface HostOptions extends TasksOptions, HttpOptions {
@@ -59,7 +61,7 @@ export class Host {
   readonly notify: ServerNotifier;
   readonly #options: HostOptions;
   readonly #serverInfo: { name: string; version: string; title?: string; websiteUrl?: string };
-  readonly #tasks: Tasks;
+  readonly #parts: Parts;
   readonly #tools = new Map<string, HostTool>();
   readonly #sdk: McpHttpHandler;
   readonly #handle: (request: Request, options?: { authInfo?: AuthInfo }) => Promise<Response>;
@@ -79,9 +81,9 @@ export class Host {
       ...(title !== undefined && { title }),
       ...(websiteUrl !== undefined && { websiteUrl }),
     };
-    this.#tasks = new Tasks(options);
-    this.#tasks.identify(this.#serverInfo, (tool) => this.#tools.get(tool));
-    const { limits, keepAliveMs, onError } = this.#tasks.parts.options;
+    this.#parts = new Parts(options);
+    this.#parts.identify(this.#serverInfo, (tool) => this.#tools.get(tool));
+    const { limits, keepAliveMs, onError } = this.#parts.options;
     this.#sdk = createMcpHandler(
       async (ctx) => {
         try {
@@ -98,7 +100,7 @@ export class Host {
       subscriptions: limits.subscriptions,
       onError: (error) => onError(error, {}),
     });
-    this.#handle = this.#tasks.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
+    this.#handle = this.#parts.wrapFetch((request, handlerOptions) => this.#sdk.fetch(request, handlerOptions));
     const { app, fetch, path } = createEndpoint(this.#handle, options, (error) => onError(error, {}));
     this.path = path;
     this.app = app;
@@ -116,7 +118,7 @@ export class Host {
     work: ToolHandler<Input, Output> | TaskLogic,
   ): this {
     if (this.#tools.has(name)) throw new TypeError(`host.tool("${name}"): there is a tool of this name already.`);
-    const { clock, defaults } = this.#tasks.parts.options;
+    const { clock, defaults } = this.#parts.options;
     const tool = defineTool(
       name,
       config,
@@ -138,17 +140,17 @@ export class Host {
    * `task.external()`.
    */
   task(taskId: string): TaskHandle {
-    return this.#tasks.task(taskId);
+    return this.#parts.task(taskId);
   }
 
   /** Where the host's tasks can be listed and watched. */
   get registry(): TaskRegistry {
-    return this.#tasks.registry;
+    return this.#parts.options.registry;
   }
 
   /** How much is held, for tests and for figures. */
   get sizes(): Sizes {
-    return this.#tasks.sizes;
+    return this.#parts.sizes;
   }
 
   /**
@@ -157,12 +159,12 @@ export class Host {
    */
   connect(transport: Transport): ConnectionHandle {
     checkTransport(transport);
-    return this.#connections.open(this.#tasks.transport(transport));
+    return this.#connections.open(this.#parts.transport(transport));
   }
 
   /** Serves one client on stdin and stdout, and closes the host when it goes. Write nothing else to stdout. */
   stdio(): ConnectionHandle {
-    const { limits, onError } = this.#tasks.parts.options;
+    const { limits, onError } = this.#parts.options;
     const connection = this.connect(
       new StdioServerTransport(undefined, undefined, { maxBufferSize: limits.bodyBytes }),
     );
@@ -177,7 +179,7 @@ export class Host {
   async close({ graceMs = 0 }: CloseOptions = {}): Promise<void> {
     checkGrace(graceMs);
     try {
-      await this.#tasks.close({ graceMs });
+      await this.#parts.close(graceMs);
     } finally {
       await this.#sdk.close();
       await this.#connections.close();
@@ -190,7 +192,7 @@ export class Host {
 
   async #makeServer(ctx: McpRequestContext): Promise<McpServer> {
     const { instructions, serverOptions, setup } = this.#options;
-    const { options, runner, dispatcher } = this.#tasks.parts;
+    const { options, runner, dispatcher, unanswered } = this.#parts;
     const server = new McpServer(this.#serverInfo, {
       ...(instructions !== undefined && { instructions }),
       ...serverOptions,
@@ -203,7 +205,7 @@ export class Host {
       clock: options.clock,
       principalOf: options.principalOf,
       serverInfo: this.#serverInfo,
-      unanswered: this.#tasks.unanswered,
+      unanswered,
       onError: options.onError,
     });
     await setup?.(server, ctx);

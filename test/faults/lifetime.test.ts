@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { z } from "zod";
 import type { Host, HostOptions, JsonObject, Sizes, TaskRecord } from "../../src/mod.ts";
-import { createHost, createTasks, memory } from "../../src/mod.ts";
+import { createHost, memory } from "../../src/mod.ts";
 import type { Handler } from "../../src/run/call.ts";
+import { Parts } from "../../src/server/parts.ts";
 import { createId } from "../../src/task/ids.ts";
 import { FakeClock, turn } from "../support/clock.ts";
 import { usedHeap } from "../support/heap.ts";
@@ -57,8 +58,8 @@ describe("after N tasks have expired", () => {
 describe("the heap", () => {
   it("is flat over 10 000 tasks made and cancelled (fastmcp#2639, docket#309)", async () => {
     const clock = new FakeClock();
-    const tasks = createTasks({ clock, ttlMs: 1_000, retainMs: 100, tombstoneMs: 100 });
-    const { runner, dispatcher } = tasks.parts;
+    const parts = new Parts({ clock, ttlMs: 1_000, retainMs: 100, tombstoneMs: 100 });
+    const { runner, dispatcher } = parts;
     const handlers: Handler[] = [
       () => new Promise(() => {}),
       async (_input, task) => task.sleep("for ever", 1e12),
@@ -81,8 +82,8 @@ describe("the heap", () => {
     for (let rounds = 0; rounds < 20; rounds += 1) await round();
     const grown = (await usedHeap()) - before;
     assert.ok(grown < 1_000_000, `grown by ${grown} bytes`);
-    assert.equal(held(tasks.sizes), 0);
-    await tasks.close();
+    assert.equal(held(parts.sizes), 0);
+    await parts.close(0);
   });
 
   it("is flat over tasks made and cancelled by requests", async () => {

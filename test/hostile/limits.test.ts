@@ -6,6 +6,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Host } from "../../src/mod.ts";
 import { createTasks } from "../../src/mod.ts";
+import { Parts } from "../../src/server/parts.ts";
 import { turn } from "../support/clock.ts";
 import { withHost } from "../support/hosting.ts";
 import { TASKS, envelope, textOf } from "../support/rpc.ts";
@@ -132,14 +133,14 @@ describe("a subscription", () => {
   );
 
   it("takes the place of an older one of the same id on the same connection", async () => {
-    const tasks = createTasks();
+    const parts = new Parts({});
     const sent: JSONRPCMessage[] = [];
     const inner: Transport = {
       start: async () => {},
       close: async () => {},
       send: async (message) => void sent.push(message),
     };
-    const transport = tasks.transport(inner);
+    const transport = parts.transport(inner);
     // The SDK's part: to acknowledge.
     transport.onmessage = (message: JSONRPCMessage) => {
       if (!("id" in message) || !("method" in message)) return;
@@ -147,7 +148,7 @@ describe("a subscription", () => {
       void transport.send({ jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params });
     };
     await transport.start();
-    const task = await tasks.parts.registry.create({
+    const task = await parts.registry.create({
       taskId: "task-with-a-known-id-0001",
       principal: undefined,
       tool: "wait",
@@ -166,12 +167,12 @@ describe("a subscription", () => {
     for (let times = 0; times < 50; times += 1) inner.onmessage?.(listen(7));
     inner.onmessage?.(listen(8));
     await until(() => sent.length >= 4, "the subscriptions to be acknowledged");
-    assert.equal(tasks.sizes.subscriptions, 2);
+    assert.equal(parts.sizes.subscriptions, 2);
     for (const requestId of [7, 8]) {
       inner.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } });
     }
-    const { subscriptions, watched } = tasks.sizes;
+    const { subscriptions, watched } = parts.sizes;
     assert.deepEqual({ subscriptions, watched }, { subscriptions: 0, watched: 0 });
-    await tasks.close();
+    await parts.close(0);
   });
 });

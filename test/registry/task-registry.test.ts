@@ -91,7 +91,7 @@ describe("a task registry", () => {
     registry.watch(() => {
       throw new Error("cannot");
     });
-    registry.watch((() => Promise.reject(new Error("cannot either"))) as () => void);
+    registry.watch(() => Promise.reject(new Error("cannot either")) as unknown as void);
     registry.watch(({ task }) => heard.push(task.taskId));
     source.tell(entry("a"));
     // A rejection that nobody takes would end the process.

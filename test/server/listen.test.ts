@@ -445,22 +445,22 @@ async function withTasks(
   } finally {
     await served.close();
   }
-  assert.deepEqual([tasks.parts.hub.size, tasks.parts.registry.sizes.watched], [0, 0]);
+  assert.deepEqual([tasks.sizes.subscriptions, tasks.sizes.watched], [0, 0]);
 }
 
 describe("a reader", () => {
   it("that goes is forgotten at once, over HTTP and without", () =>
     withTasks({}, async ({ tasks, rpc, direct }) => {
       const { taskId } = await rpc.task("external");
-      const watched = tasks.parts.registry.sizes.watched;
+      const watched = tasks.sizes.watched;
       for (const client of [rpc, direct]) {
         const all = await Promise.all([1, 2, 3].map(() => client.listen({ taskIds: [taskId] })));
-        assert.equal(tasks.parts.hub.size, 3);
+        assert.equal(tasks.sizes.subscriptions, 3);
         for (const { events } of all) await events.next();
         for (const { events } of all) await events.leave();
-        await until(() => tasks.parts.hub.size === 0, "the subscriptions to be dropped");
+        await until(() => tasks.sizes.subscriptions === 0, "the subscriptions to be dropped");
       }
-      assert.equal(tasks.parts.registry.sizes.watched, watched);
+      assert.equal(tasks.sizes.watched, watched);
     }));
 
   it("whose request is aborted is forgotten at once", () =>
@@ -472,7 +472,7 @@ describe("a reader", () => {
         await events.next();
         abort.abort();
         await events.next().catch(() => {});
-        await until(() => tasks.parts.hub.size === 0, "the subscription to be dropped");
+        await until(() => tasks.sizes.subscriptions === 0, "the subscription to be dropped");
       }
     }));
 
@@ -485,7 +485,7 @@ describe("a reader", () => {
         { signal: AbortSignal.abort() },
       );
       await response.body?.cancel();
-      assert.equal(tasks.parts.hub.size, 0);
+      assert.equal(tasks.sizes.subscriptions, 0);
     }));
 
   it("that is slow gets the newest state of each task, and what waits for it is bounded", () =>
@@ -537,11 +537,11 @@ describe("a reader", () => {
       assert.ok(response.body !== null);
       for (let count = 0; count < 50; count += 1) await tasks.task(taskId).status(`${count} ${"x".repeat(10_000)}`);
       await tasks.task(taskId).complete("done");
-      assert.equal(tasks.parts.hub.size, 1, "it still waits for its reader");
+      assert.equal(tasks.sizes.subscriptions, 1, "it still waits for its reader");
       const messages = await new EventReader(response.body).rest();
       assert.ok("result" in (messages.pop() ?? {}));
       assert.equal(told(messages.pop()), "completed");
-      assert.equal(tasks.parts.hub.size, 0);
+      assert.equal(tasks.sizes.subscriptions, 0);
     }));
 
   it("of very many tasks gets all their states, however long that is", () =>
@@ -560,7 +560,7 @@ describe("a reader", () => {
         taskIds.map((_, count) => `working: ${count} ${filler}`),
       );
       await listening.events.leave();
-      await until(() => tasks.parts.hub.size === 0, "the subscription to be dropped");
+      await until(() => tasks.sizes.subscriptions === 0, "the subscription to be dropped");
     }));
 });
 
@@ -663,7 +663,7 @@ describe("a host that closes", () => {
         );
       }
       await closing;
-      assert.equal(tasks.parts.hub.size, 0);
+      assert.equal(tasks.sizes.subscriptions, 0);
     }));
 
   it("tells even a slow reader the last of each task", () =>
