@@ -1,3 +1,4 @@
+import type { Transport } from "@modelcontextprotocol/client";
 import { CLIENT_CAPABILITIES_META_KEY, Client, mergeCapabilities } from "@modelcontextprotocol/client";
 import type { FollowSource } from "../registry/followers.ts";
 import type { FollowEvent } from "../../machines/follow.ts";
@@ -113,13 +114,19 @@ export class Connection implements FollowSource {
   async #connect(signal: AbortSignal): Promise<Client> {
     const { target, name, version } = this.#options;
     const client = new Client({ name, version }, { versionNegotiation: { mode: "auto" } });
+    let transport: Transport | undefined;
+    // The SDK asks a server for its revision until the transport closes, whatever the signal says.
+    const onAbort = () => void transport?.close().catch(() => {});
+    signal.addEventListener("abort", onAbort, { once: true });
     try {
-      const transport = await target.open();
+      transport = await target.open();
       signal.throwIfAborted();
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
     } catch (error) {
       await client.close().catch(() => {});
       throw toRequestFailure(signal.aborted ? signal.reason : error);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
     }
     signal.throwIfAborted();
     this.#client = client;
