@@ -29,7 +29,7 @@ export interface TaskSeed {
   readonly askable: Askable;
   readonly statusMessage: string | undefined;
   readonly ttlMs: number | null;
-  readonly pollInterval: PollInterval;
+  readonly pollIntervalMs: PollInterval;
 }
 
 export interface RegistryOptions {
@@ -126,7 +126,7 @@ export class Registry {
       createdAt: now,
       lastUpdatedAt: now,
       ttlMs: seed.ttlMs,
-      pollInterval: seed.pollInterval,
+      pollIntervalMs: seed.pollIntervalMs,
       inputRequests: NONE,
       inputResponses: NONE,
       result: undefined,

@@ -374,7 +374,7 @@ export class Run {
         askable: this.#askable,
         statusMessage: this.#statusMessage,
         ttlMs: this.#policy.ttlMs,
-        pollInterval: this.#policy.pollIntervalMs,
+        pollIntervalMs: this.#policy.pollIntervalMs,
       },
       (changed) => this.#onRecord(changed),
     );

@@ -84,7 +84,7 @@ export interface TaskRecord {
   readonly lastUpdatedAt: number;
   /** Counted from `createdAt`; `null` keeps the task for ever. */
   readonly ttlMs: number | null;
-  readonly pollInterval: PollInterval;
+  readonly pollIntervalMs: PollInterval;
   /** The questions that are open now. */
   readonly inputRequests: InputRequests;
   /** The answers received so far; emptied when the task ends. */

@@ -15,7 +15,7 @@ export const taskIdParams = z.looseObject({ taskId: z.string() });
 const POLL_SHARE = 0.1;
 
 /** The poll hint for a task of some age. */
-function pollIntervalMs(interval: PollInterval, ageMs: number): number {
+function pollHintMs(interval: PollInterval, ageMs: number): number {
   if (typeof interval === "number") return interval;
   return Math.round(Math.min(Math.max(ageMs * POLL_SHARE, interval.min), interval.max));
 }
@@ -47,7 +47,7 @@ export function toTask(record: TaskRecord, now: number): Task {
     createdAt: isoTime(record.createdAt),
     lastUpdatedAt: isoTime(record.lastUpdatedAt),
     ttlMs: record.ttlMs,
-    pollIntervalMs: pollIntervalMs(record.pollInterval, now - record.createdAt),
+    pollIntervalMs: pollHintMs(record.pollIntervalMs, now - record.createdAt),
   };
   if (record.statusMessage !== undefined) task.statusMessage = record.statusMessage;
   return task;

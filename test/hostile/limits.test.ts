@@ -156,7 +156,7 @@ describe("a subscription", () => {
       askable: { form: false, url: false, sampling: false, samplingTools: false, roots: false },
       statusMessage: undefined,
       ttlMs: null,
-      pollInterval: 100,
+      pollIntervalMs: 100,
     });
     const listen = (id: number): JSONRPCMessage => ({
       jsonrpc: "2.0",

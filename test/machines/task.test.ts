@@ -106,14 +106,14 @@ describe("the task machine", () => {
   });
 
   it("never changes what a task is, only how it goes", () => {
-    const { taskId, principal, tool, arguments: args, askable, createdAt, pollInterval } = input;
+    const { taskId, principal, tool, arguments: args, askable, createdAt, pollIntervalMs } = input;
     for (const { state } of vertices) {
       const { context } = state;
       assert.deepEqual(
         [context.taskId, context.principal, context.tool, context.arguments, context.askable, context.createdAt],
         [taskId, principal, tool, args, askable, createdAt],
       );
-      assert.equal(context.pollInterval, pollInterval);
+      assert.equal(context.pollIntervalMs, pollIntervalMs);
     }
   });
 

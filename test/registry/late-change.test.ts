@@ -25,7 +25,7 @@ describe("a change while another is being written", () => {
         askable: ASKS_ALL,
         statusMessage: undefined,
         ttlMs: 60_000,
-        pollInterval: 100,
+        pollIntervalMs: 100,
       });
       const told: string[] = [];
       registry.watch("t", ({ status }) => told.push(status));

@@ -87,7 +87,7 @@ describe("an optional tool", () => {
     const call = { principal: "ann", arguments: { n: 1 } };
     const task = taskOf(await run.call(() => NEVER, policy, call));
     assert.deepEqual(
-      [task.principal, task.tool, task.arguments, task.ttlMs, task.pollInterval, task.dueAt],
+      [task.principal, task.tool, task.arguments, task.ttlMs, task.pollIntervalMs, task.dueAt],
       ["ann", "work", { n: 1 }, null, { min: 5, max: 50 }, null],
     );
     await assert.rejects(run.get(task.taskId, "bob"), TaskNotFoundError);

@@ -423,7 +423,7 @@ const FULL: TaskRecord = aTask({
   createdAt: 1_767_225_600_123,
   lastUpdatedAt: 1_767_225_600_456,
   ttlMs: 2 ** 31 + 5,
-  pollInterval: { min: 100, max: 5_000 },
+  pollIntervalMs: { min: 100, max: 5_000 },
   inputRequests: { "elicit-2": { method: "elicitation/create", params: { mode: "form", message: "?" } } },
   inputResponses: { "elicit-1": { action: "accept", content: { name: "Zoë" } } },
   result: { content: [{ type: "text", text: "done" }], structuredContent: { n: 1 }, isError: false, _meta: {} },

@@ -36,7 +36,7 @@ export function aSeed(given: Partial<TaskSeed> & { taskId: string }): TaskSeed {
     askable: ASKS_ALL,
     statusMessage: undefined,
     ttlMs: TTL_MS,
-    pollInterval: 100,
+    pollIntervalMs: 100,
     ...given,
   };
 }

@@ -18,7 +18,7 @@ export function aTask(given: Partial<TaskRecord> & { taskId: string }): TaskReco
     createdAt: 1_000,
     lastUpdatedAt: 1_000,
     ttlMs: 60_000,
-    pollInterval: 100,
+    pollIntervalMs: 100,
     inputRequests: {},
     inputResponses: {},
     result: undefined,

@@ -33,7 +33,7 @@ function record(change: Partial<TaskRecord> = {}): TaskRecord {
     createdAt: CREATED_AT,
     lastUpdatedAt: UPDATED_AT,
     ttlMs: 3_600_000,
-    pollInterval: 5_000,
+    pollIntervalMs: 5_000,
     inputRequests: {},
     inputResponses: {},
     result: undefined,
@@ -194,13 +194,13 @@ describe("2026-07-28, where the examples are silent", () => {
   });
 
   it("lets the poll hint grow with the task's age, in whole milliseconds between its bounds", () => {
-    const task = record({ pollInterval: { min: 100, max: 5_000 } });
+    const task = record({ pollIntervalMs: { min: 100, max: 5_000 } });
     const hintAfter = (ms: number) => toTask(task, CREATED_AT + ms).pollIntervalMs;
     assert.deepEqual([0, 999, 1_000, 12_345, 50_000, 3_600_000].map(hintAfter), [100, 100, 100, 1_235, 5_000, 5_000]);
   });
 
   it("keeps the poll hint within its bounds when a clock went back", () => {
-    assert.equal(toTask(record({ pollInterval: { min: 100, max: 5_000 } }), CREATED_AT - 60_000).pollIntervalMs, 100);
+    assert.equal(toTask(record({ pollIntervalMs: { min: 100, max: 5_000 } }), CREATED_AT - 60_000).pollIntervalMs, 100);
   });
 
   it("keeps what a tool put into its result, and marks it complete for a reader that asks for the mark", () => {
