@@ -32,6 +32,7 @@ export {
   MissingCapabilityError,
   ProtocolError,
   QuotaExceededError,
+  RpcCode,
   TASKS_EXTENSION,
   TaskExpiredError,
   TaskNotFoundError,

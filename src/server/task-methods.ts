@@ -2,7 +2,6 @@ import type { McpServer, Server, ServerContext } from "@modelcontextprotocol/ser
 import { z } from "zod";
 import { ProtocolError, RpcCode, TASKS_EXTENSION, missingTasksExtension, tellError } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
-import { taskIdParams } from "../wire/2026-07-28.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { PrincipalOf } from "./sdk.ts";
 import { capabilitiesOf, lowLevel, toSdkError } from "./sdk.ts";
@@ -31,9 +30,11 @@ export function registerTaskMethods(
     low.setRequestHandler(name, { params: anyParams }, async (params, ctx) => {
       try {
         if (!capabilitiesOf(ctx, low).tasks) throw missingTasksExtension();
-        const parsed = taskIdParams.safeParse(params);
-        if (!parsed.success) throw new ProtocolError(RpcCode.invalidParams, "Invalid params: taskId must be a string");
-        return await answer(parsed.data.taskId, principalOf(ctx.http?.authInfo), ctx);
+        const { taskId } = params;
+        if (typeof taskId !== "string") {
+          throw new ProtocolError(RpcCode.invalidParams, "Invalid params: taskId must be a string");
+        }
+        return await answer(taskId, principalOf(ctx.http?.authInfo), ctx);
       } catch (error) {
         throw toSdkError(tellError(error, onError));
       }

@@ -1,15 +1,11 @@
 /**
- * The dialect 2026-07-28: the Tasks extension (SEP-2663). Pure mappings between Errand's records and what is on the
- * wire, and the shapes of the requests.
+ * The dialect 2026-07-28: the Tasks extension (SEP-2663). Pure mappings from Errand's records to what is on the
+ * wire.
  */
-import { z } from "zod";
 import type { DetailedTask, JsonObject, PollInterval, Task, TaskRecord, ToolResult } from "../task/task.ts";
 
 /** The protocol revision this dialect speaks. */
 export const REVISION = "2026-07-28";
-
-/** Parameters of `tasks/get` and `tasks/cancel`. */
-export const taskIdParams = z.looseObject({ taskId: z.string() });
 
 /** A share of its age: how long a client may wait for the next look at a task. */
 const POLL_SHARE = 0.1;

@@ -10,7 +10,6 @@ import {
   toRpcError,
 } from "../../src/task/errors.ts";
 import {
-  taskIdParams,
   toCreateTaskResult,
   toDetailedTask,
   toTask,
@@ -220,12 +219,5 @@ describe("2026-07-28, where the examples are silent", () => {
       status: "failed",
       error: { code: -32603, message: "Internal error" },
     });
-  });
-
-  it("reads the parameters of its methods, and leaves what it does not know alone", () => {
-    assert.deepEqual(taskIdParams.parse({ taskId: "a", later: 1 }), { taskId: "a", later: 1 });
-    for (const params of [{}, { taskId: 7 }, { taskId: null }, [], "a"]) {
-      assert.ok(!taskIdParams.safeParse(params).success);
-    }
   });
 });
