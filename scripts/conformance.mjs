@@ -3,11 +3,10 @@
 // `--requirements` runs the fifty server scenarios of a revision in one process, the Tasks extension's ten included.
 // Its exit code leaves extensions out and is 0 when nothing ran, so what counts here is what the `checks.json` files
 // say: every scenario must show as many successes as it is known to hold.
-import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { bin, childEnv, root, run, start } from "./lib/command.mjs";
 import { runFile, runtimes as allRuntimes, titles, version } from "./lib/runtimes.mjs";
@@ -92,17 +91,17 @@ const suite = join(root, "node_modules", "@modelcontextprotocol", "conformance",
 
 /**
  * Runs the whole suite on each runtime, side by side (it mostly waits), and prints what it found.
- * @param {{ runtimes?: readonly Runtime[], write?: (text: string) => void }} [options] all of them, to stdout
- * @returns {Promise<{ passed: number, failed: number }>} in checks; one that was not made counts as failed
+ * @param {readonly Runtime[]} runtimes
+ * @returns {Promise<number>} how many checks failed; one that was not made counts as failed
  */
-export async function runConformance({ runtimes = allRuntimes, write = print } = {}) {
+async function runConformance(runtimes) {
   const reports = await Promise.all(runtimes.map(judge));
-  write(reports.map(table).join("\n\n"));
+  process.stdout.write(reports.map(table).join("\n\n"));
   const verdicts = reports.flatMap((report) => report.verdicts);
   const passed = sum(verdicts, (verdict) => verdict.passed);
   const failed = sum(verdicts, failures);
-  write(`\n\n${passed} checks passed, ${failed} failed.\n`);
-  return { passed, failed };
+  process.stdout.write(`\n\n${passed} checks passed, ${failed} failed.\n`);
+  return failed;
 }
 
 /**
@@ -254,11 +253,6 @@ function sum(items, value) {
   return items.reduce((so, item) => so + value(item), 0);
 }
 
-/** @param {string} text */
-function print(text) {
-  process.stdout.write(text);
-}
-
 async function main() {
   const { values } = parseArgs({ options: { runtime: { type: "string", multiple: true } } });
   const unknown = values.runtime?.find((name) => !(/** @type {readonly string[]} */ (allRuntimes).includes(name)));
@@ -266,10 +260,8 @@ async function main() {
     process.stderr.write(`There is no runtime ${unknown}: --runtime takes ${allRuntimes.join(", ")}.\n`);
     return 2;
   }
-  const { failed } = await runConformance(values.runtime && { runtimes: /** @type {Runtime[]} */ (values.runtime) });
+  const failed = await runConformance(/** @type {Runtime[] | undefined} */ (values.runtime) ?? allRuntimes);
   return failed === 0 ? 0 : 1;
 }
 
-if (process.argv[1] !== undefined && (await realpath(process.argv[1])) === fileURLToPath(import.meta.url)) {
-  process.exitCode = await main();
-}
+process.exitCode = await main();
