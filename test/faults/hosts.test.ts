@@ -5,7 +5,6 @@ import { createServer, request as sendRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect } from "node:net";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { McpServer, createMcpHandler } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Host, JsonObject, Served } from "../../src/mod.ts";
@@ -254,7 +253,8 @@ describe("an idle host", () => {
       child.begin("subscriptions/listen", { notifications: { taskIds } });
       await child.notification("notifications/subscriptions/acknowledged");
       for (const taskId of taskIds) await child.notification("notifications/tasks", (task) => task["taskId"] === taskId);
-      await delay(500); // To be idle takes time.
+      // To be idle takes time, which is the host's own to measure.
+      assert.equal(textOf(await child.call("naps", { ms: 300 })), "rested");
       assert.deepEqual([child.unread, child.garbage, child.stderr], [[], [], ""]);
       assert.equal(await child.end(), 0);
       assert.equal(child.stderr, "");

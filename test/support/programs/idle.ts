@@ -1,8 +1,8 @@
 // Leaves a host behind with all it can hold, and does nothing more: the process has to end by itself. With "served" the
 // host was served over HTTP for a while and is closed; with "dropped" nothing is closed at all.
-import { setTimeout as delay } from "node:timers/promises";
 import { createHost, serve } from "../../../src/mod.ts";
 import { Rpc } from "../rpc.ts";
+import { patiently } from "../until.ts";
 
 const mode = process.argv.at(-1);
 const host = createHost({ name: "idle", version: "1.0.0", keepAliveMs: 20, pollIntervalMs: 50 });
@@ -23,6 +23,10 @@ await rpc.call("asks");
 const { events } = await rpc.listen({ taskIds, toolsListChanged: true });
 for (const _ of taskIds) await events.next();
 
-// Long enough for some signs of life.
-await delay(200);
+// Nothing here holds the process meanwhile but the patience.
+await patiently(async () => {
+  for (let signsOfLife = 0; signsOfLife < 5; ) {
+    if ((await events.frame())?.kind === "comment") signsOfLife += 1;
+  }
+});
 if (served !== undefined) await served.close();

@@ -56,6 +56,10 @@ host
     await task.sleep("long", 3_600_000);
     return "never";
   })
+  .tool("naps", { inputSchema: z.object({ ms: z.number() }), task: "forbidden" }, async ({ ms }, task) => {
+    await task.sleep("nap", ms);
+    return "rested";
+  })
   .tool("ticks", { task: "required" }, async (_input, task) => {
     // Holds the process until its signal fires.
     const timer = setInterval(() => task.status(`tick ${Date.now()}`), 5);
