@@ -9,6 +9,7 @@ import type { Clock } from "../task/clock.ts";
 import { HostClosedError, QuotaExceededError, RpcCode, TaskExpiredError, TaskNotFoundError } from "../task/errors.ts";
 import type { Askable, JsonObject, PollInterval, StoredTask, TaskRecord } from "../task/task.ts";
 import { isTerminal, isTombstone } from "../task/task.ts";
+import { RETRY_MS, Sweep } from "./sweep.ts";
 
 /** An event as a caller gives it: the registry adds the time, and how long an ended task is kept. */
 export type Change = TaskEvent extends infer Event
@@ -60,11 +61,6 @@ interface LiveTask {
 
 const NONE: Record<string, never> = Object.freeze({});
 
-/** How many tasks one step of the sweep takes from the store. */
-const SWEEP_STEP = 256;
-/** How long after a failed store call it is tried again. */
-const RETRY_MS = 1_000;
-
 /**
  * Holds the actors. Every change of a task goes through here: as an event to its actor, then into the store, and only
  * then to whoever watches it.
@@ -75,16 +71,14 @@ export class Registry {
   /** The tasks that are being made or woken: whoever needs one meanwhile waits for the same actor. */
   readonly #coming = new Map<string, Promise<LiveTask | undefined>>();
   readonly #listeners = new Map<string, Set<TaskListener>>();
-  #timer: unknown;
-  #timerAt = Number.POSITIVE_INFINITY;
-  #sweeping: Promise<void> | undefined;
-  /** Whether the timer fired during a sweep, which may have looked too early. */
-  #sweepAgain = false;
+  readonly #sweep: Sweep;
   #closed = false;
   #ignored = 0;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    const { store, clock, onError } = options;
+    this.#sweep = new Sweep({ store, clock, takeStep: (task) => this.#takeStep(task), onError });
   }
 
   /** How much is held, for tests and for figures: actors, those to come, watched tasks, and events that came too late. */
@@ -99,13 +93,8 @@ export class Registry {
   }
 
   /** Arms the sweep for what a durable store already holds. Rejects when the store fails, which is then asked again. */
-  async start(): Promise<void> {
-    try {
-      this.#arm((await this.#options.store.nextDue()) ?? null);
-    } catch (error) {
-      this.#arm(this.#options.clock.now() + RETRY_MS);
-      throw error;
-    }
+  start(): Promise<void> {
+    return this.#sweep.start();
   }
 
   /**
@@ -146,12 +135,12 @@ export class Registry {
       await made;
     } catch (error) {
       // A store that failed may hold the task all the same.
-      if (!(error instanceof QuotaExceededError)) this.#arm(record.dueAt);
+      if (!(error instanceof QuotaExceededError)) this.#sweep.arm(record.dueAt);
       throw error;
     } finally {
       this.#coming.delete(record.taskId);
     }
-    this.#arm(record.dueAt);
+    this.#sweep.arm(record.dueAt);
     return record;
   }
 
@@ -231,8 +220,7 @@ export class Registry {
   async close(): Promise<void> {
     this.#closed = true;
     const { clock } = this.#options;
-    clock.clearTimeout(this.#timer);
-    await Promise.allSettled([this.#sweeping, ...this.#coming.values()]);
+    await Promise.allSettled([this.#sweep.close(), ...this.#coming.values()]);
     for (const { retry } of this.#live.values()) clock.clearTimeout(retry);
     await Promise.allSettled([...this.#live.values()].map((live) => this.#write(live)));
     for (const { actor } of this.#live.values()) actor.stop();
@@ -331,7 +319,7 @@ export class Registry {
       live.stored = record;
       if (isTerminal(record)) {
         this.#live.delete(record.taskId);
-        this.#arm(record.dueAt);
+        this.#sweep.arm(record.dueAt);
       }
       this.#announce(record, live.owner);
     }
@@ -364,56 +352,7 @@ export class Registry {
     }
   }
 
-  #arm(dueAt: number | null): void {
-    if (this.#closed || dueAt === null || this.#timerAt <= dueAt) return;
-    const { clock } = this.#options;
-    clock.clearTimeout(this.#timer);
-    this.#timerAt = dueAt;
-    this.#timer = clock.setTimeout(() => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      if (this.#sweeping !== undefined) {
-        this.#sweepAgain = true;
-        return;
-      }
-      this.#sweeping = this.#sweep().finally(() => {
-        this.#sweeping = undefined;
-      });
-    }, dueAt - clock.now());
-  }
-
-  /** Takes a portion of what is due, and arms the timer for the next: between two, everything else gets its turn. */
-  async #sweep(): Promise<void> {
-    const { store, clock, onError } = this.#options;
-    this.#sweepAgain = false;
-    let next: number | null;
-    try {
-      const due = await store.due(clock.now(), SWEEP_STEP);
-      const failed = await this.#takeSteps(due);
-      next = failed ? clock.now() + RETRY_MS : ((await store.nextDue()) ?? null);
-      if (this.#sweepAgain && !failed) next = clock.now();
-    } catch (error) {
-      onError(error, undefined);
-      next = clock.now() + RETRY_MS;
-    }
-    this.#arm(next);
-  }
-
-  /** Takes the step of each task, and gives whether one failed: the others are not to wait for it. */
-  async #takeSteps(due: readonly StoredTask[]): Promise<boolean> {
-    let failed = false;
-    for (const task of due) {
-      if (this.#closed) break;
-      try {
-        await this.#takeStep(task);
-      } catch (error) {
-        if (this.#closed) break;
-        failed = true;
-        this.#options.onError(error, task.taskId);
-      }
-    }
-    return failed;
-  }
-
+  /** What is due of a task: it ends, becomes a tombstone, or is forgotten. */
   async #takeStep(task: StoredTask): Promise<void> {
     const { store, clock, tombstoneMs } = this.#options;
     if (isTombstone(task)) return store.delete(task.taskId);
