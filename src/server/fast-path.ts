@@ -8,6 +8,7 @@ import { MAX_DEPTH, isTooDeep } from "./depth.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventStreams } from "./listen-http.ts";
 import type { ListenHub } from "./listen.ts";
+import { refusal } from "./refusal.ts";
 import { withHonestSignal } from "./request.deno.ts";
 import type { PrincipalOf } from "./sdk.ts";
 import {
@@ -57,10 +58,13 @@ export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
       try {
         text = await readBody(request, bodyBytes);
       } catch {
-        return refusal(400, RpcCode.parseError, "Parse error: the request body could not be read");
+        return refusal(400, { code: RpcCode.parseError, message: "Parse error: the request body could not be read" });
       }
       if (text === undefined) {
-        return refusal(413, -32000, `Payload Too Large: Request body must not exceed ${bodyBytes} bytes`);
+        return refusal(413, {
+          code: -32000,
+          message: `Payload Too Large: Request body must not exceed ${bodyBytes} bytes`,
+        });
       }
       try {
         body = JSON.parse(text);
@@ -68,7 +72,10 @@ export function fastPath(sdk: SdkFetch, options: FastPathOptions): SdkFetch {
         return sdk(new Request(request.url, { method, headers, body: text, signal: withHonestSignal(request).signal }), handlerOptions);
       }
       if (isTooDeep(text)) {
-        return refusal(400, RpcCode.invalidRequest, `Bad Request: the message is nested more than ${MAX_DEPTH} levels deep`);
+        return refusal(400, {
+          code: RpcCode.invalidRequest,
+          message: `Bad Request: the message is nested more than ${MAX_DEPTH} levels deep`,
+        });
       }
     }
     const plain = plainRequest(body, headers);
@@ -238,11 +245,6 @@ async function readBody(request: Request, limit: number): Promise<string | undef
   }
   const read = await readRequestBody(request, limit);
   return read.tooLarge ? undefined : read.text;
-}
-
-/** Refuses a request of which nothing can be told, in the SDK's words. */
-function refusal(status: number, code: number, message: string): Response {
-  return json(status, { jsonrpc: "2.0", error: { code, message }, id: null });
 }
 
 function errorResponse(id: RequestId, error: unknown, onError: (error: unknown) => void): Response {

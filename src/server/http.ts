@@ -9,6 +9,7 @@ import { toRpcError } from "../task/errors.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { SdkFetch } from "./fast-path.ts";
 import { checkFunction } from "./options.ts";
+import { refusal } from "./refusal.ts";
 import { keepInfo } from "./request.deno.ts";
 
 /** Options of a host that are about HTTP. */
@@ -64,7 +65,7 @@ export function createEndpoint(handle: SdkFetch, options: HttpOptions, onError: 
       if (!isJsonObject(authInfo)) throw new TypeError("auth gives who it is, or the response that refuses the request.");
     } catch (error) {
       onError(error);
-      return Response.json({ jsonrpc: "2.0", error: toRpcError(error), id: null }, { status: 500 });
+      return refusal(500, toRpcError(error));
     }
     return authInfo instanceof Response ? authInfo : handle(request, { authInfo });
   };

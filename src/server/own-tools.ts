@@ -16,7 +16,7 @@ import { isJsonObject } from "../task/task.ts";
 import { toCreateTaskResult } from "../wire/2026-07-28.ts";
 import type { HostTool } from "./host-tool.ts";
 import type { PrincipalOf } from "./sdk.ts";
-import { capabilitiesOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
+import { answersOf, capabilitiesOf, makeCall, progressNotifier, serverInfoMeta } from "./sdk.ts";
 import { tap } from "./tap.ts";
 import type { Unanswered } from "./unanswered.ts";
 
@@ -104,8 +104,7 @@ export function registerOwnTools(server: McpServer, options: OwnToolsOptions): v
     // In the old era the SDK asks in our place, and comes back with the key itself.
     const requestState = raw?.requestState ?? mcpReq.requestState();
     if (requestState === undefined) return runner.call(tool, input, call);
-    const dropped = (mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]);
-    return runner.resume(tool, requestState, { ...mcpReq.inputResponses, ...Object.fromEntries(dropped) }, call);
+    return runner.resume(tool, requestState, answersOf(mcpReq), call);
   };
 
   const handle = async (

@@ -15,6 +15,7 @@ import { ListeningTransport } from "./listen-stdio.ts";
 import { ListenHub } from "./listen.ts";
 import type { ResolvedOptions, TasksOptions } from "./options.ts";
 import { resolveOptions } from "./options.ts";
+import { refusal } from "./refusal.ts";
 import { withHonestSignal } from "./request.deno.ts";
 import { serverInfoMeta, toRequestedSchema } from "./sdk.ts";
 import { Unanswered } from "./unanswered.ts";
@@ -122,7 +123,9 @@ export class Parts {
       onError: (error) => onError(error, {}),
     });
     return (request, handlerOptions) =>
-      this.#closed ? Promise.resolve(closedResponse()) : open(request, handlerOptions);
+      this.#closed
+        ? Promise.resolve(refusal(503, toRpcError(new HostClosedError())))
+        : open(request, handlerOptions);
   }
 
   /** Puts listening to tasks on a transport that one client has for everything. */
@@ -155,8 +158,4 @@ export class Parts {
 function toEntry(record: TaskRecord, now: number): TaskEntry {
   const { tool, principal } = record;
   return { role: "hosted", task: toDetailedTask(record, now), tool, ...(principal !== undefined && { principal }) };
-}
-
-function closedResponse(): Response {
-  return Response.json({ jsonrpc: "2.0", error: toRpcError(new HostClosedError()), id: null }, { status: 503 });
 }

@@ -61,6 +61,11 @@ export function makeCall(call: {
   return { principal, tasks, arguments: args, askable: askableBy(capabilities), signal, notifyProgress };
 }
 
+/** A request's answers. What the SDK dropped for its shape is `null`: refused where it answers an open question. */
+export function answersOf({ inputResponses, droppedInputResponseKeys = [] }: ServerContext["mcpReq"]): JsonObject {
+  return { ...inputResponses, ...Object.fromEntries(droppedInputResponseKeys.map((key) => [key, null])) };
+}
+
 /** Reports progress under a request's token, each time further than before (MCP, "Progress"). */
 export function progressNotifier(
   token: unknown,

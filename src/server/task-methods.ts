@@ -4,7 +4,7 @@ import { ProtocolError, RpcCode, TASKS_EXTENSION, missingTasksExtension, tellErr
 import type { JsonObject } from "../task/task.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { PrincipalOf } from "./sdk.ts";
-import { capabilitiesOf, lowLevel, toSdkError } from "./sdk.ts";
+import { answersOf, capabilitiesOf, lowLevel, toSdkError } from "./sdk.ts";
 
 /** Made once: a server is made for every request, and a schema takes longer than the rest of it. */
 const anyParams = z.looseObject({});
@@ -46,9 +46,7 @@ export function registerTaskMethods(
     if (mcpReq.inputResponses === undefined) {
       throw new ProtocolError(RpcCode.invalidParams, "Invalid params: inputResponses must be an object");
     }
-    // What the SDK dropped for its shape is refused if it answers an open question.
-    const dropped = (mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]);
-    await dispatcher.update(taskId, principal, { ...mcpReq.inputResponses, ...Object.fromEntries(dropped) });
+    await dispatcher.update(taskId, principal, answersOf(mcpReq));
     return {};
   });
   method("tasks/cancel", async (taskId, principal) => {
