@@ -29,17 +29,25 @@ export interface ConnectionOptions {
 
 /** A call's parameters: `tools/call`. */
 export interface CallParams {
+  /** The tool's name. */
   name: string;
   arguments?: JsonObject;
+  /** More for the request's `_meta`, beside the version, name and capabilities that it has in any case. */
   _meta?: JsonObject;
-  /** Answers to the questions of a call that has no task yet, and what came with them (MCP, "Multi Round-Trip Requests"). */
+  /**
+   * Answers, by their keys, to the questions of a call that is no task yet, as the outcome `input_required` told them
+   * (MCP, "Multi Round-Trip Requests"). The call is made again, with all else as it was.
+   */
   inputResponses?: JsonObject;
+  /** What that outcome gave with the questions. */
   requestState?: string;
 }
 
 /** How far a call is (MCP, "Progress"). */
 export interface Progress {
+  /** How much is done, in units of the server's own. */
   readonly progress: number;
+  /** How much there is in all, where it is known. */
   readonly total?: number;
   readonly message?: string;
 }

@@ -26,7 +26,9 @@ const FINAL_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602
 export class RequestFailedError extends ErrandError implements LookError {
   /** The HTTP status, where the server gave one and no JSON-RPC error. */
   readonly status: number | undefined;
+  /** How long the server wants to be left alone (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** Whether the same request may succeed later: `never`, `always`, or perhaps, so that it is tried a `few` times. */
   readonly retry: LookError["retry"];
 
   constructor(error: Partial<JsonRpcError> & { message: string }, failure: RequestFailure = {}) {
@@ -47,6 +49,7 @@ function whenToRetry(rpcCode: number, status: number | undefined): LookError["re
 
 /** The task failed. `rpcCode`, `message` and `data` are the server's JSON-RPC error (Tasks, "Task Execution Errors"). */
 export class TaskFailedError extends ErrandError {
+  /** The failed task. */
   readonly task: DetailedTask;
 
   constructor(task: DetailedTask, error: JsonRpcError) {
@@ -57,6 +60,7 @@ export class TaskFailedError extends ErrandError {
 
 /** The task was cancelled, by whomever; or the call was before it became one, and has no task. */
 export class TaskCancelledError extends ErrandError {
+  /** The cancelled task. */
   readonly task: DetailedTask | undefined;
 
   constructor(task: DetailedTask | undefined) {
@@ -97,7 +101,9 @@ export class InputRequiredError extends ErrandError implements WaitState {
 
 /** The wait took longer than its `timeoutMs`. The task, if there is one, keeps running. */
 export class WaitTimeoutError extends ErrandError implements WaitState {
+  /** `undefined` where the call has become no task in time. */
   readonly taskId: string | undefined;
+  /** The limit of the wait, in milliseconds. */
   readonly timeoutMs: number;
   readonly task: DetailedTask | undefined;
   readonly reference: string | undefined;

@@ -1,5 +1,6 @@
 import { SdkError, SdkHttpError } from "@modelcontextprotocol/client";
 import type { Clock } from "../task/clock.ts";
+import { systemClock } from "../task/clock.ts";
 import type { JsonRpcError } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { RequestFailedError } from "./errors.ts";
@@ -51,9 +52,10 @@ function rpcErrorIn(text: string): JsonRpcError | undefined {
 /**
  * Wraps a `fetch` for an SDK transport, so that errors say when a busy server (429, 503) wants to be asked again, which
  * the SDK keeps to itself: `new StreamableHTTPClientTransport(url, { fetch: heedRetryAfter(fetch) })`. Clients that
- * Errand makes have it already.
+ * Errand makes have it already. `clock` reads a `Retry-After` that is a date; default the machine's. The wrapped `fetch`
+ * rejects with `RequestFailedError` for such a response, and is as it was for any other.
  */
-export function heedRetryAfter(fetch: Fetch, clock: Clock): Fetch {
+export function heedRetryAfter(fetch: Fetch, clock: Clock = systemClock): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (!PAUSES.has(response.status)) return response;

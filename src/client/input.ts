@@ -4,7 +4,10 @@ import type { DetailedTask, InputRequest, InputRequests, JsonObject, Task } from
 import { isJsonObject } from "../task/task.ts";
 import type { Connection } from "./connection.ts";
 
-/** What a person, or whoever is asked in their place, makes of an elicitation (MCP, "Elicitation"). */
+/**
+ * What a person, or whoever is asked in their place, makes of an elicitation (MCP, "Elicitation"): `content` has the
+ * fields of the form; for a page there is none. `decline` says no, `cancel` that they did not say.
+ */
 export type ElicitAnswer =
   | { action: "accept"; content?: JsonObject }
   | { action: "decline" }
@@ -23,7 +26,11 @@ export interface InputContext {
 /** Answers a question of a kind; `params` are the request's. */
 export type InputHandler<Answer> = (params: JsonObject, context: InputContext) => Answer | Promise<Answer>;
 
-/** Who answers what is asked. A question of a kind without a handler is not answered, and ends the wait. */
+/**
+ * Who answers what is asked. A handler that throws, and an answer that does not fit its question, end the wait with
+ * `InputHandlerError`. A question of a kind without a handler ends it with the outcome `input_required`, and then no
+ * handler is called.
+ */
 export interface InputHandlers {
   /** `elicitation/create` with a form: its params have `message` and `requestedSchema`. */
   form?: InputHandler<ElicitAnswer>;

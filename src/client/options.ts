@@ -5,10 +5,11 @@ import type { Progress } from "./connection.ts";
 import type { Input } from "./input.ts";
 import { checkInput } from "./input.ts";
 
-/** How a call is waited for. Durations are milliseconds. What is left out comes from the client. */
+/** How a call is waited for. Durations are milliseconds. What is left out is as the client's own options say. */
 export interface WaitOptions {
   /**
-   * `listen` to the task, `poll` it, or `auto`: listen where the server can, and poll otherwise. Default `auto`.
+   * `listen` to the task (`subscriptions/listen`), `poll` it (`tasks/get`), or `auto`: listen where the server can, and
+   * poll where it cannot or a stream broke off. With `listen` alone, that is the wait's error. Default `auto`.
    */
   mode?: FollowMode;
   /**
@@ -16,21 +17,33 @@ export interface WaitOptions {
    * Default 60 000; `Infinity` waits for ever.
    */
   timeoutMs?: number;
-  /** Ends the wait, which then rejects with the signal's reason. The task keeps running. */
+  /**
+   * Ends the wait, which then rejects with the signal's reason. The task keeps running; one that the call becomes only
+   * then is cancelled.
+   */
   signal?: AbortSignal;
-  /** The pause between two looks at a task whose server says none. Default 1 000. */
+  /** The pause between two looks at a task whose server says none (`pollIntervalMs`). Default 1 000. */
   pollIntervalMs?: number;
-  /** The least and the most that the pause may be, whatever the server says. Default 100, and 300 000. */
+  /** The least that the pause may be, whatever the server says. Default 100. */
   minPollIntervalMs?: number;
+  /**
+   * The most that the pause may be, whatever the server says, but for `Retry-After`; and, where `mode` is `auto`, how long
+   * nothing may be heard while listening, before the task is looked at. Default 300 000.
+   */
   maxPollIntervalMs?: number;
   /**
-   * Who answers what the task asks: handlers by kind, a function of the task, or `"return"`, which ends the wait with
-   * the questions. Default the given SDK client's own handlers, and nobody for clients that Errand makes.
+   * Who answers what the call or its task asks: handlers by kind, a function of the task, or `"return"`, which ends the
+   * wait with the questions. It is also what the call declares: a server that keeps to the protocol asks nothing of a
+   * kind without a handler, and anything where `input` is a function or `"return"`. Default the given SDK client's own
+   * handlers, and nobody for clients that Errand makes.
    */
   input?: Input;
-  /** Whether the task is cancelled when answering fails. Default `false`. */
+  /** Whether the task is cancelled when answering fails (`InputHandlerError`). Default `false`: it keeps running. */
   cancelOnInputError?: boolean;
-  /** Hears how far a call is that is no task (yet), where its server says so. */
+  /**
+   * Hears how far a call is that is no task (yet), where its server says so (MCP, "Progress"). A task tells it in its
+   * `statusMessage`. What it throws is dropped. Default nobody.
+   */
   onProgress?: (progress: Progress) => void;
 }
 

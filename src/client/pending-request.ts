@@ -19,13 +19,16 @@ import { writeReference } from "./reference.ts";
 import { unless } from "./within.ts";
 
 /** A change of what is waited for: a state of the task, or the result of a call that was answered inline. */
-export type StatusEvent = DetailedTask | { taskId?: undefined; status: "completed"; result: ToolResult };
+export type StatusEvent =
+  | DetailedTask
+  | { taskId?: undefined; status: "completed"; statusMessage?: undefined; result: ToolResult };
 
-/** Called with every state of the task, in order; the next waits until it is done. */
+/** Called with every state of the task, its end included, in order; the next waits until it is done. */
 export type OnTaskStatus = (task: DetailedTask) => void | Promise<void>;
 
 /** Options of `result` and `outcome`. */
 export interface ResultOptions {
+  /** Hears of every state of the task; of a call that is answered inline, nothing. What it throws ends `result`. */
   onTaskStatus?: OnTaskStatus | undefined;
 }
 
@@ -52,11 +55,15 @@ export interface PendingRequestOptions {
 
 /**
  * A call that is under way, or a task that is followed: what `beginCallTool`, `follow` and `resume` give, at once. It
- * goes on by itself until it ends, whether its result is asked for or not. Iterating over it gives each change once,
- * the last of them terminal, and throws what `result` does where the wait ends before the task.
+ * goes on by itself until it ends, whether its result is asked for or not. Iterating over it gives the newest state and
+ * from there each change once, the last of them terminal, and throws what `result` does where the wait ends before the
+ * task. Of more than 1 000 states that wait for a slow reader, it misses the oldest.
  */
 export class PendingRequest implements AsyncIterable<StatusEvent> {
-  /** The task that the call became; `undefined` when it was answered inline. Rejects when it was not answered. */
+  /**
+   * The task that the call became; `undefined` when it was answered inline. Rejects as `result` does when the wait ended
+   * before either, or when the call asks something before it is a task.
+   */
   readonly created: Promise<Task | undefined>;
   readonly #options: PendingRequestOptions;
   readonly #awaited: Awaited;

@@ -12,10 +12,13 @@ import { linkedTransports } from "./link.ts";
 
 /** A server that is run as a command and spoken to on its stdin and stdout. */
 export interface CommandTarget {
+  /** A program, found as a shell finds it; no shell is involved. */
   command: string;
+  /** Its arguments. Default none. */
   args?: string[];
-  /** Added to the few variables that are safe to inherit. */
+  /** Added to the few variables that are safe to inherit: `PATH`, `HOME` and the like. */
   env?: Record<string, string>;
+  /** The folder it runs in. Default this process's. */
   cwd?: string;
   /** Where its stderr goes. Default `inherit`. */
   stderr?: "inherit" | "ignore" | "pipe";
@@ -23,9 +26,13 @@ export interface CommandTarget {
 
 /** A server behind a URL, with what its requests carry. */
 export interface UrlTarget {
+  /** The endpoint: http or https. */
   url: string | URL;
+  /** Headers of every request, for example `{ authorization: "Bearer …" }`. */
   headers?: Record<string, string>;
+  /** What sends the requests. Default the runtime's `fetch`. */
   fetch?: Fetch;
+  /** Gets and renews tokens: the SDK's. */
   authProvider?: AuthProvider | OAuthClientProvider;
 }
 
@@ -34,7 +41,10 @@ export interface HostTarget {
   connect(transport: Transport): unknown;
 }
 
-/** Where a client's server is. A `Client` of the SDK is connected already, and stays its owner's. */
+/**
+ * Where a client's server is. A `Client` of the SDK is connected already and stays its owner's; it speaks of tasks only
+ * where it was made with `versionNegotiation: { mode: "auto" }`.
+ */
 export type ClientTarget = Client | string | URL | UrlTarget | CommandTarget | HostTarget;
 
 /** A target, read. */

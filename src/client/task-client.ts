@@ -22,15 +22,20 @@ import { within } from "./within.ts";
 
 /** Options of `createTaskClient`: its own, and the defaults of every wait. Durations are milliseconds. */
 export interface TaskClientOptions extends WaitOptions {
-  /** How a client that Errand makes names itself to the server. Default `errand` and its version. */
+  /** How a client that Errand makes names itself to the server. Default `errand`. */
   name?: string;
+  /** The version that goes with the name. Default Errand's own. */
   version?: string;
   /** Where the followed tasks are listed; share it with a host to see both. Default one of its own. */
   registry?: TaskRegistry;
   /** Where time comes from. Default the machine's clock, with timers that keep the process alive as long as it waits. */
   clock?: Clock;
-  /** How long one request of a wait, and connecting, may take. Default 30 000. */
+  /**
+   * How long one request about a task, and connecting, may take; the call itself is bounded by the wait's `timeoutMs`
+   * alone. A request of a wait that takes longer is made again. Default 30 000; `Infinity` never gives one up.
+   */
   requestTimeoutMs?: number;
+  /** What the client bounds. */
   limits?: {
     /** Requests about tasks that are under way at once. Default 32. */
     requests?: number;
@@ -84,7 +89,11 @@ export class TaskClient {
     this.#listed = registry.attach(() => this.#entries());
   }
 
-  /** Calls a tool and gives its result. Rejects with the error that `Outcome` has in its place. */
+  /**
+   * Calls a tool and gives its result, however long it takes; a result with `isError` is one, too. Rejects with
+   * `TaskFailedError`, `TaskCancelledError`, `InputRequiredError`, `InputHandlerError`, `WaitTimeoutError`,
+   * `DetachedError` or `RequestFailedError`, or with the reason of the signal.
+   */
   callTool(params: CallParams, options: WaitOptions & ResultOptions = {}): Promise<ToolResult> {
     const { onTaskStatus, ...wait } = options;
     return this.beginCallTool(params, wait).result({ onTaskStatus });
@@ -96,7 +105,10 @@ export class TaskClient {
     return this.beginCallTool(params, wait).outcome({ onTaskStatus });
   }
 
-  /** Begins a call, and gives at once what becomes of it. Throws `TypeError` for parameters that are none. */
+  /**
+   * Begins a call, and gives at once what becomes of it. Throws `TypeError` or `RangeError` for parameters and options
+   * that are none; whatever else goes wrong is in what it gives.
+   */
   beginCallTool(params: CallParams, options: WaitOptions = {}): PendingRequest {
     if (!isJsonObject(params) || typeof params.name !== "string" || params.name === "") {
       throw new TypeError('A call takes the name of a tool: { name: "export", arguments: { year: 2026 } }.');
@@ -107,7 +119,7 @@ export class TaskClient {
     return this.#begin({ call: params }, options);
   }
 
-  /** Waits for a task that is there: by its id, or by a state of it. */
+  /** Waits for a task that is there, whoever made it: by its id, or by a state of it. */
   follow(task: Task | string, options: WaitOptions = {}): PendingRequest {
     const taskId = typeof task === "string" ? task : task.taskId;
     if (typeof taskId !== "string" || taskId === "") throw new TypeError("follow takes a task, or the id of one.");
@@ -115,7 +127,10 @@ export class TaskClient {
     return this.#begin({ taskId, task: known, tool: undefined, server: undefined, answered: [] }, options);
   }
 
-  /** Goes on waiting where `reference` was taken, in this process or another. Throws `InvalidReferenceError`. */
+  /**
+   * Goes on waiting where `reference` was taken, in this process or another: what was answered is not asked again.
+   * Throws `InvalidReferenceError`; where a name tells the server, and not a URL, the wait ends with it.
+   */
   resume(reference: string, options: WaitOptions = {}): PendingRequest {
     const { server, ...rest } = readReference(reference);
     if (server !== undefined) checkServer(server, this.#target);
@@ -127,22 +142,28 @@ export class TaskClient {
     return this.#request("tasks/get", options, (signal) => this.#connection.look(taskId, signal));
   }
 
-  /** Answers questions by hand (`tasks/update`). Rejects with `RequestFailedError`. */
+  /**
+   * Answers questions by hand (`tasks/update`), by their keys: `{ [key]: { action: "accept", content: { … } } }`.
+   * Rejects with `RequestFailedError`, also where the server refuses an answer.
+   */
   updateTask(taskId: string, inputResponses: InputResponses, options: TaskRequestOptions = {}): Promise<void> {
     return this.#request("tasks/update", options, (signal) => this.#connection.update(taskId, { ...inputResponses }, signal));
   }
 
-  /** Asks the server to cancel a task (`tasks/cancel`); it may end otherwise. Rejects with `RequestFailedError`. */
+  /**
+   * Asks the server to cancel a task (`tasks/cancel`), and resolves when it has taken note; the task may end otherwise.
+   * Rejects with `RequestFailedError`.
+   */
   cancelTask(taskId: string, options: TaskRequestOptions = {}): Promise<void> {
     return this.#request("tasks/cancel", options, (signal) => this.#connection.cancel(taskId, signal));
   }
 
-  /** Whether the server advertises the Tasks extension. */
+  /** Whether the server advertises the Tasks extension. Calls work either way. Rejects with `RequestFailedError`. */
   serverSupports(options: TaskRequestOptions = {}): Promise<boolean> {
     return this.#request("connecting", options, (signal) => this.#connection.supportsTasks(signal));
   }
 
-  /** The server's tools. */
+  /** The server's tools (`tools/list`), of all pages. Rejects with `RequestFailedError`. */
   listTools(options: TaskRequestOptions = {}): Promise<Tool[]> {
     return this.#request("tools/list", options, async (signal) => {
       const client = await this.#connection.client(signal);
@@ -155,7 +176,10 @@ export class TaskClient {
     await this.#request("connecting", options, (signal) => this.#connection.client(signal));
   }
 
-  /** Leaves what is waited for, and closes the connection, unless it is a given SDK client's. Tasks keep running. */
+  /**
+   * Leaves what is waited for (`DetachedError`), and closes the connection, and with it the process of a command; a given
+   * SDK client stays open. Tasks keep running, but for those of a command that ends with its connection.
+   */
   async close(): Promise<void> {
     for (const pending of this.#pending) pending.detach();
     this.#listed.detach();

@@ -5,8 +5,8 @@ export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
   /**
-   * Calls `callback` once, `ms` milliseconds from now: at once for 0 and less, never for `Infinity`. A timer must not
-   * keep the process alive.
+   * Calls `callback` once, `ms` milliseconds from now: at once for 0 and less, never for `Infinity`. A host's timers
+   * must not keep the process alive; a client's should, as long as it waits.
    */
   setTimeout(callback: () => void, ms: number): unknown;
   /** Forgets a timer that `setTimeout` gave. */
