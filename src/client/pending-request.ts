@@ -73,6 +73,8 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   /** Fires when the wait is over, and gives up whatever is under way for it. */
   readonly #over = new AbortController();
   readonly #timer: unknown;
+  /** When the wait is over at the latest. */
+  readonly #until: number;
   #taskId: string | undefined;
   #follower: Follower | undefined;
   #known: FollowContext | undefined;
@@ -88,6 +90,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     const { clock, wait } = options;
     const { timeoutMs, signal } = wait;
     if (!("call" in awaited)) this.#taskId = awaited.taskId;
+    this.#until = clock.now() + timeoutMs;
     if (timeoutMs !== Number.POSITIVE_INFINITY) {
       this.#timer = clock.setTimeout(() => {
         const state = this.#state();
@@ -302,9 +305,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     this.#questions?.close(this.#over.signal.reason);
     this.#follower?.leave();
     this.#created.reject(error);
-    const isTaskEnd = outcome.status === "completed" || outcome.status === "detached" || error instanceof TaskFailedError;
-    const isCancelledTask = outcome.status === "cancelled" && outcome.task !== undefined;
-    this.#events.end(isTaskEnd || isCancelledTask ? {} : { error });
+    this.#events.end(isTaskEnd(outcome) ? {} : { error });
     this.#ended.resolve(outcome);
     onEnd();
   }
@@ -325,9 +326,20 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     });
   }
 
-  /** Tells every state, and resolves when the last one is told and nothing more comes. */
+  /** Tells every state to a listener, which is waited for no longer than the wait itself may take. */
   async #tell(onTaskStatus: OnTaskStatus | undefined): Promise<void> {
     if (onTaskStatus === undefined) return;
+    const telling = this.#tellAll(onTaskStatus);
+    const ended = this.#ended.promise.then(isTaskEnd);
+    const hasTaskEnded = await Promise.race([telling, ended]);
+    if (hasTaskEnded !== true) return;
+    const { clock } = this.#options;
+    const limit = Promise.withResolvers<void>();
+    const timer = clock.setTimeout(limit.resolve, this.#until - clock.now());
+    await Promise.race([telling, limit.promise]).finally(() => clock.clearTimeout(timer));
+  }
+
+  async #tellAll(onTaskStatus: OnTaskStatus): Promise<void> {
     const events = this[Symbol.asyncIterator]();
     try {
       for (;;) {
@@ -339,6 +351,20 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     } finally {
       await events.return();
     }
+  }
+}
+
+/** Whether an outcome is the end of what was waited for, and not of the wait alone. */
+function isTaskEnd(outcome: Outcome): boolean {
+  switch (outcome.status) {
+    case "completed":
+      return true;
+    case "failed":
+      return outcome.error instanceof TaskFailedError;
+    case "cancelled":
+      return outcome.task !== undefined;
+    default:
+      return false;
   }
 }
 

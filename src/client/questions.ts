@@ -19,34 +19,46 @@ export interface QuestionsOptions {
   readonly onFailed: (key: string | undefined, error: unknown) => void;
 }
 
+/** A question that was asked. */
+interface Asked {
+  /** Tells its handler that its answer is of no use any more. */
+  readonly asking: AbortController;
+  /** Whether the server shows it still. */
+  open: boolean;
+}
+
 /** The questions of one task that are being answered, each once. */
 export class Questions {
   readonly #options: QuestionsOptions;
-  /** What was asked and not withdrawn, with what tells its handler that it was. */
-  readonly #asked = new Map<string, AbortController>();
+  readonly #asked = new Map<string, Asked>();
   /** What has an answer that is on its way, or there: a server may still show the question for a while. */
   readonly #sent = new Set<string>();
   readonly #over = new AbortController();
+  /** Those who wait for a question to be open again. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
   }
 
-  /** Asks the questions that are open and new, and withdraws those that are open no more. */
+  /**
+   * Asks the questions that are open and new, and withdraws those that are open no more. One that comes again, as a
+   * replica may show it, takes the answer that its handler gives all the same, and is not asked twice.
+   */
   update(task: DetailedTask, open: readonly (readonly [string, InputRequest])[]): void {
     if (this.#over.signal.aborted) return;
     const keys = new Set(open.map(([key]) => key));
-    for (const [key, asking] of this.#asked) {
-      if (keys.has(key)) continue;
-      this.#asked.delete(key);
-      asking.abort(new Error("The question is open no more"));
+    for (const [key, asked] of this.#asked) {
+      asked.open = keys.has(key);
+      if (!asked.open) asked.asking.abort(new Error("The question is open no more"));
     }
+    this.#wake();
     const added = open.filter(([key]) => !this.#asked.has(key) && !this.#sent.has(key));
     if (added.length === 0) return;
-    for (const [key] of added) this.#asked.set(key, new AbortController());
+    for (const [key] of added) this.#asked.set(key, { asking: new AbortController(), open: true });
     const answers = this.#options.answerer.ask(Object.fromEntries(added), {
       task,
-      signalOf: (key) => (key === undefined ? undefined : this.#asked.get(key)?.signal) ?? this.#over.signal,
+      signalOf: (key) => (key === undefined ? undefined : this.#asked.get(key)?.asking.signal) ?? this.#over.signal,
     });
     const names = added.map(([key]) => key);
     for (const [key, responses] of answers) void this.#answer(key, key === undefined ? names : [key], responses);
@@ -55,16 +67,19 @@ export class Questions {
   /** Nobody waits for answers any more. */
   close(reason: unknown): void {
     this.#over.abort(reason);
-    for (const asking of this.#asked.values()) asking.abort(reason);
+    for (const { asking } of this.#asked.values()) asking.abort(reason);
     this.#asked.clear();
+    this.#wake();
   }
 
   async #answer(key: string | undefined, asked: readonly string[], answers: Promise<{ readonly [key: string]: object }>) {
-    const isOpen = () =>
-      !this.#over.signal.aborted && asked.some((name) => this.#asked.has(name) || this.#sent.has(name));
+    const isOpen = () => asked.some((name) => this.#asked.get(name)?.open === true);
     try {
       const responses = await answers;
-      if (!isOpen()) return;
+      while (!isOpen()) {
+        if (this.#over.signal.aborted) return;
+        await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      }
       const answered = Object.keys(responses);
       for (const name of answered) this.#sent.add(name);
       if (answered.length > 0) await this.#send({ ...responses });
@@ -73,7 +88,14 @@ export class Questions {
       for (const name of asked) if (!this.#sent.has(name)) this.#asked.delete(name);
     } catch (error) {
       if (isOpen()) this.#options.onFailed(key, error);
+      // A handler that heeded its signal has not answered: the question is a new one, should it come again.
+      else for (const name of asked) this.#asked.delete(name);
     }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
   }
 
   /** Sends answers until the server has them: an answer that a person gave is not lost with a connection. */
