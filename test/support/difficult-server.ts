@@ -401,7 +401,8 @@ export class DifficultServer {
 
   #noteEnd(task: JsonObject): void {
     const taskId = String(task["taskId"]);
-    if (ENDS.has(task["status"]) && !this.#ended.has(taskId)) this.#ended.set(taskId, this.received.length);
+    const isEnd = ENDS.has(task["status"]) && (task["status"] !== "completed" || Object.hasOwn(task, "result"));
+    if (isEnd && !this.#ended.has(taskId)) this.#ended.set(taskId, this.received.length);
   }
 
   /** The time, with a number of changes in its last digits: two changes in one millisecond have different times. */
