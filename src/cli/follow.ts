@@ -9,7 +9,7 @@ import { waitCommand } from "./connect.ts";
 import { prompts } from "./prompts.ts";
 import { showOutcome } from "./show.ts";
 import type { Dialogue } from "./terminal.ts";
-import { Terminal, bold, dim, tell } from "./terminal.ts";
+import { Terminal, bold, tell } from "./terminal.ts";
 import { cleanLine, duration, messageOf, toJson } from "./text.ts";
 
 export interface Following {
@@ -103,6 +103,6 @@ class View {
 
   #show(isSmall: boolean): void {
     const words = () => [this.#status.replace("_", " "), this.#message, this.#note].filter((word) => word !== "").join(": ");
-    this.#terminal.show(process.stderr.isTTY ? () => `${dim(this.#elapsed)} ${words()}` : words, isSmall);
+    this.#terminal.show(process.stderr.isTTY ? () => `${this.#elapsed} ${words()}` : words, isSmall);
   }
 }

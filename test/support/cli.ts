@@ -144,6 +144,11 @@ export class InTerminal {
     return this.#screen.text;
   }
 
+  /** The same with long lines in one piece. */
+  get text(): string {
+    return this.#screen.unwrapped;
+  }
+
   /** Waits until a text is seen on the screen. */
   async sees(text: string | RegExp): Promise<void> {
     const isThere = () => (typeof text === "string" ? this.screen.includes(text) : text.test(this.screen));
@@ -176,8 +181,13 @@ export class InTerminal {
     } catch (error) {
       throw new Error(`It did not end:\n${this.screen}`, { cause: error });
     } finally {
-      this.#process.kill("SIGKILL");
+      this.kill();
     }
+  }
+
+  /** Takes the terminal away, which ends what runs in it. */
+  kill(): void {
+    this.#process.kill("SIGTERM");
   }
 
   #wake(): void {

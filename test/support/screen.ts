@@ -11,6 +11,8 @@ export class Screen {
   #row = 0;
   #column = 0;
   #wraps = true;
+  /** The rows that go on in the next one. */
+  readonly #wrapped = new Set<number>();
 
   constructor(columns: number) {
     this.#columns = columns;
@@ -26,9 +28,21 @@ export class Screen {
     }
   }
 
-  /** The rows, without the empty ends of each. */
+  /** The rows. The cursor's has its blanks up to it, others have none at their end. */
   get text(): string {
-    return this.#rows.map((row) => Array.from(row, (cell) => cell ?? " ").join("").trimEnd()).join("\n");
+    return this.#texts().join("\n");
+  }
+
+  /** The same with long lines in one piece. */
+  get unwrapped(): string {
+    return this.#texts().reduce((text, row, at) => text + row + (this.#wrapped.has(at) ? "" : "\n"), "");
+  }
+
+  #texts(): string[] {
+    return this.#rows.map((row, at) => {
+      const text = Array.from(row, (cell) => cell ?? " ").join("").trimEnd();
+      return at === this.#row ? text.padEnd(Math.min(this.#column, row.length)) : text;
+    });
   }
 
   get #cells(): string[] {
@@ -39,6 +53,7 @@ export class Screen {
     if (this.#column === this.#columns) {
       if (this.#wraps) {
         this.#column = 0;
+        this.#wrapped.add(this.#row);
         this.#down();
       } else this.#column -= 1;
     }
