@@ -1,4 +1,4 @@
-import { SdkError, SdkHttpError } from "@modelcontextprotocol/client";
+import { ProtocolError, SdkError, SdkHttpError } from "@modelcontextprotocol/client";
 import type { Clock } from "../task/clock.ts";
 import { systemClock } from "../task/clock.ts";
 import type { JsonRpcError } from "../task/task.ts";
@@ -17,6 +17,9 @@ export function toRequestFailure(error: unknown): RequestFailedError {
   if (error instanceof SdkHttpError) {
     const { status, text } = error.data;
     return httpFailure(status, typeof text === "string" ? text : "", undefined, error);
+  }
+  if (error instanceof ProtocolError) {
+    return new RequestFailedError({ code: error.code, message: error.message, data: error.data }, { cause: error });
   }
   if (error instanceof SdkError && isJsonObject(error.data) && typeof error.data["code"] === "number") {
     return new RequestFailedError({ code: error.data["code"], message: error.message }, { cause: error });

@@ -10,6 +10,7 @@ import { isJsonObject } from "../task/task.ts";
 import type { CallParams } from "./connection.ts";
 import { Connection } from "./connection.ts";
 import { RequestFailedError } from "./errors.ts";
+import { toRequestFailure } from "./failures.ts";
 import type { TaskRequestOptions, WaitOptions } from "./options.ts";
 import { checkClock, resolveWait } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
@@ -167,7 +168,11 @@ export class TaskClient {
   listTools(options: TaskRequestOptions = {}): Promise<Tool[]> {
     return this.#request("tools/list", options, async (signal) => {
       const client = await this.#connection.client(signal);
-      return (await client.listTools(undefined, { signal })).tools;
+      // The SDK's own limit is set aside: `timeoutMs` bounds it.
+      const listed = await client.listTools(undefined, { signal, timeout: 2 ** 31 - 1 }).catch((error: unknown) => {
+        throw toRequestFailure(error);
+      });
+      return listed.tools;
     });
   }
 
