@@ -7,6 +7,8 @@ import { RequestFailedError } from "./errors.ts";
 
 /** How much of a response's text goes into an error. */
 const EXCERPT = 300;
+/** How many errors that caused each other are told. */
+const CAUSES = 4;
 
 /** Response statuses whose `Retry-After` says when to come again. */
 const PAUSES: ReadonlySet<number> = new Set([429, 503]);
@@ -27,10 +29,15 @@ export function toRequestFailure(error: unknown): RequestFailedError {
   return new RequestFailedError({ message: reasonOf(error) }, { cause: error });
 }
 
-/** `fetch` rejects with "fetch failed" and says why in the cause. */
+/** Why something failed: Node's `fetch` says "fetch failed", and why in the cause, which the SDK wraps once more. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error && error.cause.message !== "" ? `${error.message}: ${error.cause.message}` : error.message;
+  const reasons = [error.message];
+  for (let { cause } = error; cause instanceof Error && reasons.length < CAUSES; cause = cause.cause) {
+    const { message } = cause;
+    if (!reasons.some((reason) => reason.includes(message))) reasons.push(message);
+  }
+  return reasons.join(": ");
 }
 
 /** A response that is no success: with its JSON-RPC error, where its body has one. */

@@ -1,5 +1,7 @@
-// What the client does beside calling: the server's list of tools.
+// What the client does beside calling: connecting, and the server's list of tools.
 import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { RequestFailedError, createTaskClient } from "../../src/client/mod.ts";
 import { fails, hangs } from "../support/difficult-behaviours.ts";
@@ -18,6 +20,22 @@ function withClient(test: (client: ReturnType<typeof createTaskClient>, server: 
     }
   };
 }
+
+describe("connect", () => {
+  it("says why a server cannot be reached", async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as AddressInfo;
+    await new Promise((resolve) => taken.close(resolve));
+    const client = createTaskClient(`http://127.0.0.1:${port}/mcp`);
+    await assert.rejects(client.connect(), (error) => {
+      assert.ok(error instanceof RequestFailedError);
+      assert.match(error.message, /refused|unable to connect/i);
+      return true;
+    });
+    await client.close();
+  });
+});
 
 describe("listTools", () => {
   it(
