@@ -8,7 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { gunzipSync } from "node:zlib";
 import { bin, machineEnv, plainEnv, root, run, start } from "./lib/command.mjs";
-import { quickstart } from "./lib/readme.mjs";
+import { callingProgram, quickstart } from "./lib/readme.mjs";
 import { program, runFile, runtimes, titles } from "./lib/runtimes.mjs";
 import { packageOf, readModule } from "./lib/specifiers.mjs";
 
@@ -21,6 +21,16 @@ const on = runtimes.filter((runtime) => values.runtime.length === 0 || values.ru
 const quickstartPort = /\b3000\b/g;
 /** How long the quickstart's server may take to answer. */
 const startMilliseconds = 20_000;
+
+/** A server that a client runs as a command. */
+const STDIO_SERVER = `import { createHost } from "errand/server";
+const host = createHost({ name: "parcels", version: "1.0.0" });
+host.tool("pack", { task: "required" }, async (_input, task) => {
+  await task.sleep("a moment", 20);
+  return "Packed";
+});
+host.stdio();
+`;
 
 /** Where there is no npm, Bun packs and installs. */
 const hasNpm = run(["npm", "--version"], { env: machineEnv() }).then(({ ok }) => ok);
@@ -45,7 +55,8 @@ async function usePackage() {
   const { server, client, output } = Object.fromEntries(
     ["server", "client", "output"].map((name) => [name, quickstart(readme, name) ?? ""]),
   );
-  const sources = [server ?? "", client ?? ""];
+  const calling = callingProgram(readme);
+  const sources = [server ?? "", client ?? "", calling.source];
   const installed = await check("install in an empty project", () => install(tarball, sources));
   if (installed === undefined) return;
   for (const runtime of on) await check(`import it on ${titles[runtime]}`, () => importAll(runtime));
@@ -55,13 +66,29 @@ async function usePackage() {
     }
     writeFileSync(join(project, "server.ts"), server ?? "");
     writeFileSync(join(project, "client.ts"), client ?? "");
+    writeFileSync(join(project, "calling.ts"), calling.source);
     return true;
   });
   await check("its declarations in a strict project", checkTypes);
+  for (const runtime of on) await check(`errand/client on ${titles[runtime]}`, () => useClient(runtime));
   if (shown === undefined) return;
   for (const runtime of on) {
     await check(`README's quickstart on ${titles[runtime]}`, () =>
-      runQuickstart(runtime, server ?? "", client ?? "", output ?? ""),
+      beside(runtime, server ?? "", async (port) => {
+        const printed = await runClient(runtime, client ?? "", port);
+        if (printed.trim() !== output?.trim()) throw new Error(`The client printed\n${printed}\ninstead of\n${output}`);
+      }),
+    );
+    await check(`README's calls on ${titles[runtime]}`, () =>
+      beside(runtime, server ?? "", async (port) => {
+        const printed = await runClient(runtime, calling.source, port);
+        let rest = printed;
+        for (const line of calling.expected) {
+          const at = rest.indexOf(`${line}\n`);
+          if (at < 0) throw new Error(`The program printed\n${printed}\nwithout\n${line}`);
+          rest = rest.slice(at);
+        }
+      }),
     );
   }
 }
@@ -216,21 +243,41 @@ async function checkTypes() {
 }
 
 /**
- * Runs README's server and client, each in its own process, and compares what the client prints with what README says.
+ * Calls a tool through `errand/client` alone: of a server that it runs as a command, in a project of its own.
+ * @param {Runtime} runtime
+ */
+async function useClient(runtime) {
+  writeFileSync(join(project, "stdio-server.ts"), STDIO_SERVER);
+  const [command, ...args] = runFile(runtime, "stdio-server.ts");
+  writeFileSync(join(project, "stdio-client.ts"), stdioClient({ command, args }));
+  const { stdout } = await must(runFile(runtime, "stdio-client.ts"), project);
+  if (stdout !== "working\nPacked\n") throw new Error(`The client printed\n${stdout}`);
+}
+
+/** @param {{ command: string, args: string[] }} target @returns {string} */
+function stdioClient(target) {
+  return `import { createTaskClient } from "errand/client";
+const client = createTaskClient(${JSON.stringify(target)});
+const call = client.beginCallTool({ name: "pack" });
+console.log((await call.created)?.status);
+console.log((await call.result()).content[0]?.text);
+await client.close();
+`;
+}
+
+/**
+ * Runs README's server as a process of its own, until `use` is done with it.
  * @param {Runtime} runtime
  * @param {string} server
- * @param {string} client
- * @param {string} output
+ * @param {(port: number) => Promise<void>} use
  */
-async function runQuickstart(runtime, server, client, output) {
+async function beside(runtime, server, use) {
   const port = await freePort();
   writeFileSync(join(project, "server.ts"), server.replaceAll(quickstartPort, String(port)));
-  writeFileSync(join(project, "client.ts"), client.replaceAll(quickstartPort, String(port)));
   const running = start(runFile(runtime, "server.ts"), { cwd: project, env: plainEnv() });
   try {
     await listening(port, running);
-    const { stdout } = await must(runFile(runtime, "client.ts"), project);
-    if (stdout.trim() !== output.trim()) throw new Error(`The client printed\n${stdout}\ninstead of\n${output}`);
+    await use(port);
   } catch (error) {
     throw new Error(
       `${error instanceof Error ? error.message : String(error)}\nThe server wrote:\n${running.output()}`,
@@ -239,6 +286,18 @@ async function runQuickstart(runtime, server, client, output) {
   } finally {
     await running.end();
   }
+}
+
+/**
+ * Runs a client of README's server as a process of its own.
+ * @param {Runtime} runtime
+ * @param {string} client
+ * @param {number} port
+ * @returns {Promise<string>} what it printed
+ */
+async function runClient(runtime, client, port) {
+  writeFileSync(join(project, "client.ts"), client.replaceAll(quickstartPort, String(port)));
+  return (await must(runFile(runtime, "client.ts"), project)).stdout;
 }
 
 /**

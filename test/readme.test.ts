@@ -7,13 +7,14 @@ import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { root, start } from "../scripts/lib/command.mjs";
-import { quickstart } from "../scripts/lib/readme.mjs";
+import { root, run, start } from "../scripts/lib/command.mjs";
+import { blocks, callingProgram, quickstart } from "../scripts/lib/readme.mjs";
 import { runFile, runningOn } from "../scripts/lib/runtimes.mjs";
+import { resolveWait } from "../src/client/options.ts";
 import * as errand from "../src/mod.ts";
 import { resolvePolicy } from "../src/run/policy.ts";
 import { resolveOptions } from "../src/server/options.ts";
-import { connected } from "./support/examples.ts";
+import { connected, environment } from "./support/examples.ts";
 
 const readme = read("README.md");
 
@@ -33,6 +34,9 @@ describe("README's tables of options", () => {
         ["src/server/tasks.ts", "CloseOptions"],
         ["src/store/memory.ts", "MemoryStoreOptions"],
       ],
+      ["`createTaskClient`, beside those of a wait", ["src/client/task-client.ts", "TaskClientOptions"]],
+      ["A wait: `createTaskClient` for all, each call for itself", ["src/client/options.ts", "WaitOptions"]],
+      ["`input`", ["src/client/input.ts", "InputHandlers"]],
     ];
     for (const [heading, ...interfaces] of tables) {
       const there = interfaces.flatMap(([file, name]) => membersOf(file, name));
@@ -92,10 +96,66 @@ describe("README's tables of options", () => {
   });
 });
 
-describe("README's table of errors", () => {
-  it("has every class, with its codes", () => {
+describe("README's client", () => {
+  it("has the right defaults of a wait", () => {
+    const shown = table("A wait: `createTaskClient` for all, each call for itself");
+    for (const [name, value] of Object.entries(resolveWait({}))) assert.equal(shown.get(name), written(value), name);
+  });
+
+  it("has the right defaults of its own", () => {
+    const source = read("src/client/task-client.ts");
+    const shown = table("`createTaskClient`, beside those of a wait");
+    assert.match(source, /limits: \{ requests = 32 \} = \{\}/);
+    assert.match(source, new RegExp(`name = "${shown.get("name")?.replaceAll("`", "")}"`));
+    for (const name of ["clock", "requestTimeoutMs"]) {
+      assert.match(source, new RegExp(`${name} = ${shown.get(name)?.replaceAll("`", "")},`), name);
+    }
+    assert.equal(shown.get("limits"), "`{ requests: 32 }`");
+  });
+
+  it("has a row for every way that a call ends", () => {
+    const [, outcomes = ""] = /export type Outcome =([\s\S]*?);\n\n/.exec(read("src/client/outcome.ts")) ?? [];
+    const statuses = [...outcomes.matchAll(/readonly status: "(\w+)"/g)].map(([, status = ""]) => status);
+    const rows = tableRows("Calling tools").map(([status = ""]) => status.replaceAll("`", ""));
+    assert.deepEqual(rows.filter((status) => /^[a-z]+(_[a-z]+)?$/.test(status)).toSorted(), statuses.toSorted());
+  });
+
+  it("runs, and prints what it says, against the quickstart's server", async () => {
+    const server = quickstart(readme, "server");
+    assert.ok(server !== undefined);
+    const { source, expected } = callingProgram(readme);
+    assert.ok(expected.length > 5);
+    await withServer(server, async (folder, port) => {
+      writeFileSync(join(folder, "client.ts"), here(source, port));
+      const { ok, output } = await run(runFile(runningOn(), join(folder, "client.ts")), { env: environment(), minutes: 1 });
+      assert.ok(ok, output);
+      let from = 0;
+      for (const line of expected) {
+        const at = output.indexOf(`${line}\n`, from);
+        assert.ok(at >= 0, `It does not print "${line}":\n${output}`);
+        from = at;
+      }
+      assert.match(output, /^then completed .*cleo@example\.com$/m);
+    });
+  });
+});
+
+describe("README's tables of errors", () => {
+  it("have every class, with its codes", () => {
     const { TASKS_EXTENSION } = errand;
-    const made = [
+    const task = { taskId: "t", status: "cancelled", createdAt: "", lastUpdatedAt: "", ttlMs: null } as const;
+    const state = { task: undefined, reference: undefined };
+    const ofClient = [
+      new errand.TaskFailedError(task, { code: -32000, message: "No" }),
+      new errand.TaskCancelledError(task),
+      new errand.RequestFailedError({ message: "Gone" }),
+      new errand.InputRequiredError({}, state),
+      new errand.InputHandlerError("key", new Error("No"), false, state),
+      new errand.WaitTimeoutError("t", 1, state),
+      new errand.DetachedError(state),
+      new errand.InvalidReferenceError("it is none."),
+    ];
+    const ofHost = [
       new errand.TaskNotFoundError(),
       new errand.TaskExpiredError(),
       new errand.InvalidAnswerError("key", "reason"),
@@ -108,36 +168,35 @@ describe("README's table of errors", () => {
       new errand.AbortedError("Over"),
       new errand.ProtocolError(-32000, "No"),
     ];
-    const rows = tableRows("Errors").map(([name = "", code = "", rpcCode = ""]) => `${name} ${code} ${rpcCode}`);
-    const told: Record<string, string> = { DeclinedError: "none", ProtocolError: "its own" };
-    const expected = made.map(({ name, code, rpcCode }) => `\`${name}\` \`${code}\` ${told[name] ?? rpcCode}`);
-    assert.deepEqual(rows.toSorted(), expected.toSorted());
+    const told: Record<string, string> = {
+      DeclinedError: "none",
+      ProtocolError: "its own",
+      TaskFailedError: "the server's",
+      RequestFailedError: "the server's, or -32000",
+    };
+    for (const [heading, made] of [["Errors", ofHost], ["Errors of a client", ofClient]] as const) {
+      const rows = tableRows(heading).map(([name = "", code = "", rpcCode = ""]) => `${name} ${code} ${rpcCode}`);
+      const expected = made.map(({ name, code, rpcCode }) => `\`${name}\` \`${code}\` ${told[name] ?? rpcCode}`);
+      assert.deepEqual(rows.toSorted(), expected.toSorted());
+    }
     const classes = Object.entries(errand)
       .filter(([, value]) => typeof value === "function" && value.prototype instanceof errand.ErrandError)
       .map(([name]) => name);
-    assert.deepEqual(made.map(({ name }) => name).toSorted(), classes.toSorted());
+    assert.deepEqual([...ofHost, ...ofClient].map(({ name }) => name).toSorted(), classes.toSorted());
   });
 });
 
 describe("README's tool that becomes a task", () => {
-  const source = exampleOf(readme);
+  const source = blocks(readme, "example").get("task") ?? "";
 
   it("has fewer than fifteen lines", () => {
-    assert.ok(source.trimEnd().split("\n").length < 15);
+    const { length } = source.trimEnd().split("\n");
+    assert.ok(length > 1 && length < 15);
   });
 
   it("runs: a small folder is counted inline or not, a large one as a task", async () => {
-    const port = await freePort();
-    // Within the project, whose packages it imports.
-    const folder = mkdtempSync(join(root, "test", ".readme-"));
-    writeFileSync(
-      join(folder, "server.ts"),
-      source.replace('"errand"', '"../../src/mod.ts"').replace("3000", String(port)),
-    );
-    const running = start(runFile(runningOn(), join(folder, "server.ts")));
-    try {
-      await listening(port, running);
-      await connected(`http://127.0.0.1:${port}/mcp`, async (client) => {
+    await withServer(source, (_, port) =>
+      connected(`http://127.0.0.1:${port}/mcp`, async (client) => {
         const count = { name: "count_lines", arguments: { folder: join(root, "machines") } };
         const text = `${linesUnder(join(root, "machines"))} lines of TypeScript`;
         assert.deepEqual((await client.call(count)).content, [{ type: "text", text }]);
@@ -146,13 +205,8 @@ describe("README's tool that becomes a task", () => {
         await client.call(large, ({ status, statusMessage }) => told.push(`${status} ${statusMessage}`));
         assert.match(told.join("\n"), /^working [^\n]+ \(\d+\/\d+\)$/m);
         assert.equal(told.at(-1), "completed undefined");
-      });
-    } catch (error) {
-      throw new Error(`The example wrote:\n${running.output()}`, { cause: error });
-    } finally {
-      await running.end();
-      rmSync(folder, { recursive: true });
-    }
+      }),
+    );
   });
 });
 
@@ -186,10 +240,27 @@ function membersOf(file: string, name: string): string[] {
   return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, member = ""]) => member);
 }
 
-function exampleOf(markdown: string): string {
-  const block = quickstart(markdown.replace("<!-- example:task -->", "<!-- quickstart:task -->"), "task");
-  assert.ok(block !== undefined);
-  return block;
+/** A program of README's that imports these sources, and uses another port. */
+function here(source: string, port: number): string {
+  return source.replaceAll('"errand"', '"../../src/mod.ts"').replaceAll(/\b3000\b/g, String(port));
+}
+
+/** Runs one of README's servers until `use` is done with it. The folder it is in is gone afterwards. */
+async function withServer(source: string, use: (folder: string, port: number) => Promise<void>): Promise<void> {
+  const port = await freePort();
+  // Within the project, whose packages it imports.
+  const folder = mkdtempSync(join(root, "test", ".readme-"));
+  writeFileSync(join(folder, "server.ts"), here(source, port));
+  const running = start(runFile(runningOn(), join(folder, "server.ts")));
+  try {
+    await listening(port, running);
+    await use(folder, port);
+  } catch (error) {
+    throw new Error(`The example wrote:\n${running.output()}`, { cause: error });
+  } finally {
+    await running.end();
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function linesUnder(folder: string): number {
