@@ -8,6 +8,8 @@ import { pauseFor, unless } from "./within.ts";
 
 /** How long a server that asks nothing, but wants to be called again, is left alone. */
 const PACE_MS = 500;
+/** How many rounds of questions follow each other at once; more are taken at that pace too. */
+const SWIFT_ROUNDS = 8;
 
 export interface CallOptions {
   readonly connection: Connection;
@@ -28,7 +30,7 @@ export async function callUntilAnswered(params: CallParams, options: CallOptions
     if (late.type === "task") connection.cancel(late.task.taskId).catch(() => {}); // Its time to live ends it, then.
   };
   let next = params;
-  for (;;) {
+  for (let rounds = 1; ; rounds += 1) {
     const answer = await connection.call(next, { capabilities, signal, onProgress, onLate }).catch(async (error: unknown) => {
       // Turned away for now, the call was not made.
       if (!(error instanceof RequestFailedError) || error.retryAfterMs === undefined) throw error;
@@ -40,7 +42,7 @@ export async function callUntilAnswered(params: CallParams, options: CallOptions
     const { inputRequests, requestState } = answer;
     const questions = Object.values(inputRequests);
     if (!questions.every((question) => answerer.answers(question))) return answer;
-    if (questions.length === 0) await pauseFor(clock, PACE_MS, signal);
+    if (questions.length === 0 || rounds > SWIFT_ROUNDS) await pauseFor(clock, PACE_MS, signal);
     const { inputResponses: _, requestState: __, ...call } = params;
     next = {
       ...call,

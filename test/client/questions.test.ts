@@ -687,6 +687,25 @@ describe("a call that asks before it is a task", () => {
     }),
   );
 
+  for (const [name, input] of [
+    ["handlers", all],
+    ["a function", () => ({ q1: named("Ann") })],
+    ["a function that answers nothing", () => ({})],
+  ] as const) {
+    it(
+      `never loops hot where it asks the same for ever, and ${name} answer`,
+      withDifficult({}, async ({ server, client, clock }) => {
+        server.on("tools/call", round(1));
+        const outcome = client.callAndWait({ name: "work" }, { input, timeoutMs: 60 * SECOND });
+        await turn(5);
+        assert.ok(server.count("tools/call") < 20, `${server.count("tools/call")} calls at once`);
+        await clock.advance(60 * SECOND);
+        expectOutcome(await outcome, "timed_out");
+        assert.ok(server.count("tools/call") <= 140, `${server.count("tools/call")} calls in a minute`);
+      }),
+    );
+  }
+
   it(
     "ends with its handler's error, and sends nothing",
     withDifficult({}, async ({ server, client }) => {
