@@ -49,7 +49,7 @@ ${WAITING_USAGE}`,
     }
     if (more.length > 0) throw new UsageError(`"${more[0]}" is one too many: the arguments are one JSON object.`);
     const params = { name, arguments: await readArguments(json) };
-    const client = connectTo(address, values.header);
+    const client = await connectTo(address, values.header);
     const begin = (options: WaitOptions) => client.beginCallTool(params, options);
     return follow({ client, address, begin, ...waitingOf(values), detach: values.detach, asks: json !== "-" });
   },
@@ -69,7 +69,7 @@ ${WAITING_USAGE}`,
     const { own, command } = splitCommand(args, WAITING);
     const { values, positionals } = readOptions(own, WAITING);
     const { reference, address } = referenced(positionals, command);
-    const client = connectTo(address, values.header);
+    const client = await connectTo(address, values.header);
     const begin = (options: WaitOptions) => client.resume(reference, options);
     return follow({ client, address, begin, ...waitingOf(values), detach: false, asks: true });
   },

@@ -24,7 +24,7 @@ export const cancel: Command = {
     const { values, positionals } = readOptions(own, OPTIONS);
     const { reference, address } = referenced(positionals, command);
     const { taskId } = readReference(reference);
-    const client = connectTo(address, values.header);
+    const client = await connectTo(address, values.header);
     try {
       await client.cancelTask(taskId);
       const { status } = await client.getTask(taskId);

@@ -5,9 +5,8 @@ import type { DetailedTask, PendingRequest, TaskClient, WaitOptions } from "../c
 import { systemClock } from "../task/clock.ts";
 import { isTerminal } from "../task/task.ts";
 import type { Address } from "./arguments.ts";
-import { waitCommand } from "./connect.ts";
 import { prompts } from "./prompts.ts";
-import { showOutcome } from "./show.ts";
+import { showOutcome, waitCommand } from "./show.ts";
 import type { Dialogue } from "./terminal.ts";
 import { Terminal, bold, tell } from "./terminal.ts";
 import { cleanLine, duration, messageOf, toJson } from "./text.ts";

@@ -2,63 +2,11 @@
 // The command line of Errand: `errand <command> …`.
 
 import process from "node:process";
-import { InvalidReferenceError } from "../client/mod.ts";
-import type { Command } from "./arguments.ts";
+import { InvalidReferenceError } from "../client/errors.ts";
 import { UsageError } from "./arguments.ts";
-import { call, wait } from "./call.ts";
-import { cancel } from "./cancel.ts";
-import { serve } from "./serve.ts";
+import { main } from "./commands.ts";
 import { EXIT, complain, errorText } from "./show.ts";
-import { print, tolerateBrokenPipes } from "./terminal.ts";
-import { tools } from "./tools.ts";
-import { version } from "./version.ts";
-
-const commands = new Map<string, Command>(Object.entries({ serve, call, tools, wait, cancel }));
-
-const EXIT_CODES = `Exit codes:
-  0    the call completed, or was detached with --detach
-  1    the tool reported an error
-  2    the command was written wrongly
-  3    the task or a request failed
-  4    the task was cancelled
-  5    the task asks what nobody could answer here
-  6    --timeout was reached; the task goes on
-  130  interrupted; a task that was left goes on`;
-
-const USAGE = `errand serves tools whose calls become tasks (MCP), and calls them.
-
-  errand serve <module>                         serve the host that a module exports
-  errand call <url> <tool> [<json> | -]         call a tool and print its result, however long it takes
-  errand tools <url>                            list the tools of a server
-  errand wait <reference>                       go on waiting for a task
-  errand cancel <reference>                     cancel a task
-  errand <command> --help                       say more
-
-In place of a URL, a server can be run as a command, which comes last, after --:
-  errand call <tool> [<json> | -] -- node server.ts
-
-ERRAND_TOKEN in the environment is the bearer token for servers behind a URL.
-
-${EXIT_CODES}`;
-
-async function main([name, ...args]: string[]): Promise<number> {
-  if (name === "--version" || name === "-v") {
-    await print(version);
-    return 0;
-  }
-  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
-    await print(USAGE);
-    return name === undefined ? EXIT.usage : 0;
-  }
-  const command = commands.get(name);
-  if (command === undefined) throw new UsageError(`There is no command "${name}": see errand --help.`);
-  const end = args.indexOf("--");
-  if ((end < 0 ? args : args.slice(0, end)).some((arg) => arg === "--help" || arg === "-h")) {
-    await print(`${command.usage}\n\n${EXIT_CODES}`);
-    return 0;
-  }
-  return command.run(args);
-}
+import { tolerateBrokenPipes } from "./terminal.ts";
 
 /** The exit code of what was thrown, once it is told. */
 function failed(error: unknown): number {

@@ -1,13 +1,12 @@
 // How a call ended, for people and for programs.
 
 import type { Outcome } from "../client/mod.ts";
-import { InputHandlerError, RequestFailedError, TaskFailedError } from "../client/mod.ts";
+import { InputHandlerError, RequestFailedError, TaskFailedError } from "../client/errors.ts";
 import type { ContentBlock, InputRequests, JsonObject, ToolResult } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { Address } from "./arguments.ts";
-import { waitCommand } from "./connect.ts";
 import { print, red, tell } from "./terminal.ts";
-import { clean, cleanLine, duration, messageOf, toJson } from "./text.ts";
+import { clean, cleanLine, duration, messageOf, quoted, toJson } from "./text.ts";
 
 /** What the exit codes mean; README and `--help` have them in words. */
 export const EXIT = {
@@ -53,6 +52,12 @@ export async function showOutcome(outcome: Outcome, options: ShowOptions): Promi
 /** Tells what went wrong: one line. */
 export function complain(message: string): void {
   tell(`${red("errand:")} ${cleanLine(message, 2_000)}`);
+}
+
+/** The command that goes on waiting for a task. */
+export function waitCommand(reference: string, address: Address): string {
+  const command = "command" in address ? ["--", ...address.command.map(quoted)] : [];
+  return ["errand wait", reference, ...command].join(" ");
 }
 
 async function showToPeople(outcome: Outcome, { address, detach }: ShowOptions): Promise<void> {

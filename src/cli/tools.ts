@@ -23,7 +23,7 @@ export const tools: Command = {
     const { values, positionals } = readOptions(own, OPTIONS);
     const [url, ...more] = positionals;
     if (more.length > 0) throw new UsageError(`"${more[0]}" is one too many.`);
-    const client = connectTo(addressOf(url, command), values.header);
+    const client = await connectTo(addressOf(url, command), values.header);
     try {
       const list = await client.listTools();
       await print(values.json ? toJson({ tools: list }) : list.map(describe).join("\n"));

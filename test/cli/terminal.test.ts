@@ -212,6 +212,8 @@ describe("a call in a terminal", () => {
     "obeys nothing that a server says",
     withTerminal(async (scene) => {
       const terminal = scene.at(["call", scene.url, "held"]);
+      // oxlint-disable-next-line no-control-regex -- what is looked for
+      const obeyed = /\u001b\[2J|\u001b\]|[\u0007\u0080-\u009f\u202e]/;
       const evil = "\u001b[2J\u001b]0;owned\u0007\u009b31m evil \u202e";
       const task = scene.host.task(await onlyTask(scene));
       await task.status(evil);
@@ -221,13 +223,14 @@ describe("a call in a terminal", () => {
       await asked;
       await task.complete(evil);
       assert.equal(await terminal.end(), 0);
-      assert.doesNotMatch(terminal.raw, /\u001b\[2J|\u001b\]|[\u0007\u0080-\u009f\u202e]/);
+      assert.doesNotMatch(terminal.raw, obeyed);
     }),
   );
 
   it(
     "has colours unless NO_COLOR is set",
     withTerminal(async (scene) => {
+      // oxlint-disable-next-line no-control-regex -- what is looked for
       const colours = /\u001b\[\d+m/;
       const plain = scene.at(["call", scene.url, "asks"], { env: { NO_COLOR: "1" } });
       await plain.answer(/name \(at least 2 characters\): $/, "Ann");

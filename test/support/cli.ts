@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { spawn } from "node:child_process";
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { childEnv, plainEnv } from "../../scripts/lib/command.mjs";
 import { runFile, runningOn } from "../../scripts/lib/runtimes.mjs";
@@ -63,7 +64,8 @@ export class Running {
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal);
+    // Deno's `kill` of a child says that the signal ended it, whatever its exit code.
+    if (!this.#isOver && this.#process.pid !== undefined) process.kill(this.#process.pid, signal);
   }
 
   /** Reads no more of what it writes on standard output. */
@@ -76,7 +78,7 @@ export class Running {
     try {
       return await patiently(() => this.#closed);
     } finally {
-      this.#process.kill("SIGKILL");
+      this.signal("SIGKILL");
     }
   }
 
