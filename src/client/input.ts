@@ -1,5 +1,7 @@
+import { z } from "zod";
 import type { Root, SamplingResult } from "../run/context.ts";
 import { answerProblem } from "../task/answers.ts";
+import { issuesText } from "../task/issues.ts";
 import type { DetailedTask, InputRequest, InputRequests, JsonObject, Task } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import type { Connection } from "./connection.ts";
@@ -23,8 +25,21 @@ export interface InputContext {
   readonly task: DetailedTask | undefined;
 }
 
+/** A form to fill in: the params of an elicitation (MCP, "Form Mode Elicitation Requests"). */
+export interface FormParams extends JsonObject {
+  message: string;
+  /** A JSON Schema of an object, whose properties are the fields. */
+  requestedSchema: { properties: { [name: string]: JsonObject }; required?: string[]; [key: string]: unknown };
+}
+
+/** A page to open: the params of an elicitation (MCP, "URL Mode Elicitation Requests"). */
+export interface UrlParams extends JsonObject {
+  message: string;
+  url: string;
+}
+
 /** Answers a question of a kind; `params` are the request's. */
-export type InputHandler<Answer> = (params: JsonObject, context: InputContext) => Answer | Promise<Answer>;
+export type InputHandler<Answer, Params = JsonObject> = (params: Params, context: InputContext) => Answer | Promise<Answer>;
 
 /**
  * Who answers what is asked. A handler that throws, and an answer that does not fit its question, end the wait with
@@ -32,10 +47,10 @@ export type InputHandler<Answer> = (params: JsonObject, context: InputContext) =
  * handler is called.
  */
 export interface InputHandlers {
-  /** `elicitation/create` with a form: its params have `message` and `requestedSchema`. */
-  form?: InputHandler<ElicitAnswer>;
-  /** `elicitation/create` with a page to open: its params have `message` and `url`. */
-  url?: InputHandler<ElicitAnswer>;
+  /** `elicitation/create` with a form. */
+  form?: InputHandler<ElicitAnswer, FormParams>;
+  /** `elicitation/create` with a page to open. */
+  url?: InputHandler<ElicitAnswer, UrlParams>;
   /** `sampling/createMessage`. */
   sampling?: InputHandler<SamplingResult>;
   /** `roots/list`. */
@@ -125,8 +140,9 @@ function byHandlers(handlers: InputHandlers): Answerer {
     },
     ask: eachBy(async (key, question, { task, signalOf }) => {
       const kind = kindOf(question);
-      const handler = kind === undefined ? undefined : (handlers[kind] as InputHandler<object> | undefined);
-      return handler?.(question.params ?? {}, { key, task, signal: signalOf(key) });
+      if (kind === undefined) return undefined;
+      const handler = handlers[kind] as InputHandler<object> | undefined;
+      return handler?.(checkedParams(kind, question.params), { key, task, signal: signalOf(key) });
     }),
   };
 }
@@ -174,6 +190,26 @@ function byFunction(answer: AnswerInput): Answerer {
       return new Map([[undefined, all()]]);
     },
   };
+}
+
+const paramShapes = {
+  form: z.looseObject({
+    message: z.string(),
+    requestedSchema: z.looseObject({
+      properties: z.record(z.string(), z.looseObject({})),
+      required: z.array(z.string()).optional(),
+    }),
+  }),
+  url: z.looseObject({ message: z.string(), url: z.string() }),
+  sampling: z.looseObject({}),
+  roots: z.looseObject({}),
+} as const satisfies { [kind in Kind]: z.ZodType<JsonObject> };
+
+/** The params of a question, as handlers rely on them. */
+function checkedParams(kind: Kind, params: JsonObject = {}): JsonObject {
+  const { error } = paramShapes[kind].safeParse(params);
+  if (error === undefined) return params;
+  throw new TypeError(`the server's question is malformed: ${issuesText(error.issues, "; ")}`);
 }
 
 /** The answer, if it is one to the question. */

@@ -13,7 +13,17 @@ export {
 export type { RequestFailure, WaitState } from "./errors.ts";
 export type { Fetch } from "./failures.ts";
 export { heedRetryAfter } from "./failures.ts";
-export type { AnswerInput, ElicitAnswer, Input, InputContext, InputHandler, InputHandlers, Questioner } from "./input.ts";
+export type {
+  AnswerInput,
+  ElicitAnswer,
+  FormParams,
+  Input,
+  InputContext,
+  InputHandler,
+  InputHandlers,
+  Questioner,
+  UrlParams,
+} from "./input.ts";
 export type { TaskRequestOptions, WaitOptions } from "./options.ts";
 export type { Outcome } from "./outcome.ts";
 export type { OnTaskStatus, ResultOptions, StatusEvent } from "./pending-request.ts";
