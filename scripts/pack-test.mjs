@@ -60,6 +60,7 @@ async function usePackage() {
   const installed = await check("install in an empty project", () => install(tarball, sources));
   if (installed === undefined) return;
   for (const runtime of on) await check(`import it on ${titles[runtime]}`, () => importAll(runtime));
+  for (const runtime of on) await check(`errand on ${titles[runtime]}`, () => useCommandLine(runtime));
   const shown = await check("README shows a quickstart", async () => {
     for (const [name, text] of Object.entries({ server, client, output })) {
       if (!text) throw new Error(`README.md has no code block after <!-- quickstart:${name} -->.`);
@@ -219,6 +220,23 @@ async function importAll(runtime) {
   const { stdout } = await must(runFile(runtime, "imports.ts"), project);
   if (stdout !== "imported\n") throw new Error(`Importing it writes on stdout: ${stdout}`);
   for (const peer of peers) rmSync(join(project, "node_modules", peer), { recursive: true });
+}
+
+/**
+ * Serves a module with the package's bin, and calls its tool with it.
+ * @param {Runtime} runtime
+ */
+async function useCommandLine(runtime) {
+  const source = `import { createHost } from "errand";
+export default createHost({ name: "packed", version: "1.0.0" }).tool("quick", {}, () => "done");
+`;
+  writeFileSync(join(project, "host.ts"), source);
+  const errand = join(project, "node_modules", ".bin", "errand");
+  const { stdout } = await must(runFile(runtime, errand, ["--version"]), project);
+  if (stdout.trim() !== manifest.version) throw new Error(`Its version is said to be ${stdout}`);
+  const server = runFile(runtime, errand, ["serve", "--stdio", "host.ts"]);
+  const called = await must(runFile(runtime, errand, ["call", "quick", "--", ...server]), project);
+  if (called.stdout !== "done\n") throw new Error(`The call printed ${called.output}`);
 }
 
 /** Type checks the quickstart in the strictest project: no complaint in it, nor in the package's own declarations. */
