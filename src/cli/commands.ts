@@ -16,11 +16,11 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 const EXIT_CODES = `Exit codes:
-  0    the call completed, or was detached with --detach
+  0    the call completed, or was left running by --detach
   1    the tool reported an error
   2    the command was written wrongly
   3    the task or a request failed
-  4    the task was cancelled
+  4    the call was cancelled
   5    the task asks what nobody could answer here
   6    --timeout was reached; the task goes on
   130  interrupted; a task that was left goes on`;

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, it } from "node:test";
 import { UsageError } from "../../src/cli/arguments.ts";
 import { main } from "../../src/cli/commands.ts";
+import { EXIT } from "../../src/cli/show.ts";
 import { InvalidReferenceError } from "../../src/mod.ts";
 import { run } from "../support/cli.ts";
 
@@ -59,6 +61,14 @@ describe("what is written wrongly", () => {
     }
     assert.deepEqual(await run([]), { ...help, code: 2 });
     assert.match((await run(["--version"])).stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  it("has exit codes that are told in README and --help", async () => {
+    const codes = Object.values(EXIT).map(String);
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    assert.deepEqual([...readme.matchAll(/^\| `(\d+)` \|/gm)].map(([, code]) => code), codes);
+    const { stdout } = await run(["--help"]);
+    assert.deepEqual([...stdout.matchAll(/^ {2}(\d+) /gm)].map(([, code]) => code), codes);
   });
 
   it("can be looked up command by command", async () => {
