@@ -24,6 +24,8 @@ export interface FollowInput {
 export interface FollowContext extends FollowInput {
   /** How many looks failed in a row. */
   readonly failures: number;
+  /** How many of them for a reason that is probably no mishap. */
+  readonly doubts: number;
   /** How long until the next look. */
   readonly delayMs: number;
 }
@@ -49,7 +51,7 @@ export type FollowEnd =
   | { readonly type: "settled" | "parked" | "left" }
   | { readonly type: "lost"; readonly error: unknown };
 
-/** How many looks in a row may fail for a reason that is probably no mishap. */
+/** How many looks may fail for a reason that is probably no mishap, with none between that succeeds. */
 const FEW = 3;
 /** The first pause after a failed look; it doubles with each. */
 const BACKOFF_MS = 500;
@@ -87,19 +89,33 @@ function pause({ task, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs }: F
 
 function afterLook(context: FollowContext, task: DetailedTask): Partial<FollowContext> {
   const known = newest(context, task);
-  return { task: known, failures: 0, delayMs: pause({ ...context, task: known }) };
+  return { task: known, failures: 0, doubts: 0, delayMs: pause({ ...context, task: known }) };
 }
 
 function afterFailure(context: FollowContext, error: unknown): Partial<FollowContext> {
-  const { retryAfterMs = 0 } = error as Partial<LookError>;
+  const { retry } = error as Partial<LookError>;
   const backoff = Math.min(BACKOFF_MS * 2 ** context.failures, MAX_BACKOFF_MS);
-  return { failures: context.failures + 1, delayMs: Math.max(pause(context), backoff, retryAfterMs) };
+  return {
+    failures: context.failures + 1,
+    doubts: context.doubts + (retry === "few" ? 1 : 0),
+    delayMs: Math.max(pause(context), backoff, retryAfterMs(error)),
+  };
+}
+
+/** Whether the server wants to be left alone, or fails, so that it is not looked at as soon as nothing is heard. */
+function isHeldOff({ failures }: FollowContext, event: FollowEvent): boolean {
+  return failures > 0 || (event.type === "follow.unheard" && retryAfterMs(event.error) > 0);
+}
+
+/** How long the server wants to be left alone. */
+function retryAfterMs(error: unknown): number {
+  return (error as Partial<LookError> | undefined)?.retryAfterMs ?? 0;
 }
 
 /** Whether looking again is in vain. */
-function isFinal(failures: number, error: unknown): boolean {
+function isFinal(doubts: number, error: unknown): boolean {
   const { retry = "always" } = error as Partial<LookError>;
-  return retry === "never" || (retry === "few" && failures + 1 >= FEW);
+  return retry === "never" || (retry === "few" && doubts + 1 >= FEW);
 }
 
 /**
@@ -132,6 +148,8 @@ export const followMachine = setup({
   guards: {
     listens: ({ context }) => context.mode !== "poll",
     mayPoll: ({ context }) => context.mode === "auto",
+    /** Whether it may poll, but not at once. */
+    isHeldOff: ({ context, event }) => context.mode === "auto" && isHeldOff(context, event),
     isKnown: ({ context }) => context.task !== undefined,
     hasEnded: ({ context }) => context.task !== undefined && hasEnded(context.task),
     asksInVain: ({ context }) => openQuestions(context).some(([, question]) => !context.answers(question)),
@@ -139,6 +157,10 @@ export const followMachine = setup({
     asksNothing: ({ context }) => openQuestions(context).length === 0,
   },
   actions: {
+    heed: assign(({ context, event }) => {
+      const delayMs = context.failures > 0 ? context.delayMs : pause(context);
+      return event.type === "follow.unheard" ? { delayMs: Math.max(delayMs, retryAfterMs(event.error)) } : {};
+    }),
     take: assign(({ context, event }) =>
       event.type === "follow.status" ? { task: newest(context, event.task) } : {},
     ),
@@ -149,7 +171,7 @@ export const followMachine = setup({
 }).createMachine({
   id: "follow",
   context: ({ input }) => {
-    const context = { ...input, failures: 0, delayMs: 0 };
+    const context = { ...input, failures: 0, doubts: 0, delayMs: 0 };
     return { ...context, delayMs: pause(context) };
   },
   initial: "following",
@@ -187,7 +209,7 @@ export const followMachine = setup({
                 },
                 onError: [
                   {
-                    guard: ({ context, event }) => isFinal(context.failures, event.error),
+                    guard: ({ context, event }) => isFinal(context.doubts, event.error),
                     target: "#follow.lost",
                   },
                   {
@@ -201,7 +223,11 @@ export const followMachine = setup({
             listening: {
               invoke: { src: "listen", input: ({ context }) => context.taskId },
               on: {
-                "follow.unheard": [{ guard: "mayPoll", target: "polling" }, { target: "#follow.lost" }],
+                "follow.unheard": [
+                  { guard: "isHeldOff", target: "pausing", actions: "heed" },
+                  { guard: "mayPoll", target: "polling" },
+                  { target: "#follow.lost" },
+                ],
               },
               initial: "subscribing",
               states: {
@@ -223,7 +249,7 @@ export const followMachine = setup({
                     },
                     onError: [
                       {
-                        guard: ({ context, event }) => isFinal(context.failures, event.error),
+                        guard: ({ context, event }) => isFinal(context.doubts, event.error),
                         target: "#follow.lost",
                       },
                       {
