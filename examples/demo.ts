@@ -1,17 +1,15 @@
-// `npm run demo [folder]`: a tool that hashes and counts every file under a folder, served over HTTP, and the official
-// client that follows it. Without a folder it reads this project's own dependencies.
+// `npm run demo [folder]`: a tool that hashes and counts every file under a folder, served over HTTP, and a client that
+// follows it. Without a folder it reads this project's own dependencies.
 
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { stat } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import type { DetailedTask, TaskContext } from "../src/mod.ts";
-import { DeclinedError, createHost, serve } from "../src/mod.ts";
+import { DeclinedError, createHost, createTaskClient, serve } from "../src/mod.ts";
 import { Tally, find } from "./support/survey.ts";
-import { TaskClient } from "./support/task-client.ts";
-import { LiveLine, answer, bar, bold, dim, green } from "./support/terminal.ts";
+import { LiveLine, bar, bold, confirm, dim, green } from "./support/terminal.ts";
 
 const project = fileURLToPath(new URL("..", import.meta.url));
 const dependencies = resolve(project, "node_modules");
@@ -71,7 +69,15 @@ const served = await serve(host, { port: 0 });
 
 // ---- The client
 
-const client = await TaskClient.connect(new StreamableHTTPClientTransport(new URL(served.url)), answer);
+const client = createTaskClient(served.url, {
+  timeoutMs: Number.POSITIVE_INFINITY,
+  input: {
+    form: async ({ message }, { signal }) => {
+      const hidden = await confirm(message, true, signal);
+      return hidden === undefined ? { action: "cancel" } : { action: "accept", content: { hidden } };
+    },
+  },
+});
 console.log(`${bold("Errand")} ${dim(`on ${runtime()}, ${served.url}`)}`);
 
 console.log(`\n${bold("1  A call becomes a task when it takes long")}`);
@@ -98,36 +104,33 @@ async function survey(
   };
   const line = new LiveLine();
   let task: DetailedTask | undefined;
-  let cancelling: Promise<void> | undefined;
 
   console.log(`   ${dim("survey")} ${nameOf(args.folder)}`);
-  const onTask = (state: DetailedTask) => {
+  const call = client.beginCallTool({ name: "survey", arguments: args });
+  const onTaskStatus = async (state: DetailedTask) => {
     if (task === undefined) console.log(`   ${dim("task")} ${state.taskId.slice(0, 8)}… ${dim(`after ${took()}`)}`);
     task = state;
     if (state.status === "input_required") return line.end();
     const { done, of } = progressOf(state);
     if (of === 0) return;
     line.show(`   ${bar(done / of)} ${number(done)}/${number(of)} files ${dim(took())}`, done / of);
-    if (done / of >= cancelAt) cancelling ??= client.cancel(state.taskId);
+    if (done / of >= cancelAt) await call.cancel();
   };
-  try {
-    const result = await client.call({ name: "survey", arguments: args }, onTask);
-    line.end();
-    const { files, folders, bytes, unreadable, sha256 } = totals.parse(result.structuredContent);
+  const outcome = await call.outcome({ onTaskStatus });
+  line.end();
+  if (outcome.status === "completed") {
+    const { files, folders, bytes, unreadable, sha256 } = totals.parse(outcome.result.structuredContent);
     const read = `${count(files, "file")} in ${count(folders, "folder")}, ${size(bytes)}`;
     console.log(`   ${green("✓")} ${read} ${dim(took())}`);
     if (unreadable > 0) console.log(`     ${count(unreadable, "file")} could not be read`);
     console.log(`     sha256 ${sha256}`);
     if (task === undefined) console.log(`     ${dim("no task: one request, one response")}`);
     return { files };
-  } catch (error) {
-    line.end();
-    if (cancelling === undefined) throw error;
-    await cancelling;
-    console.log(`   ${green("✓")} ${task?.status} ${dim(took())}`);
-    console.log(`     ${dim(task?.statusMessage ?? "")}`);
-    return { files: 0 };
   }
+  if (outcome.status === "failed") throw outcome.error;
+  console.log(`   ${green("✓")} ${outcome.status} ${dim(took())}`);
+  console.log(`     ${dim(outcome.task?.statusMessage ?? "")}`);
+  return { files: 0 };
 }
 
 /** How far a task is, as its handler's `task.progress` put it into words. */

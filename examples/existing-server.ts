@@ -1,7 +1,7 @@
 // A server that was there before, with the SDK's own `McpServer`. Three lines give its tool tasks: they are marked.
 //
 //   node examples/existing-server.ts
-//   node examples/call.ts http://127.0.0.1:3000/mcp report '{"pages":20}'
+//   node src/cli/main.ts call http://127.0.0.1:3000/mcp report '{"pages":20}'
 
 import { serve } from "@hono/node-server";
 import { McpServer, createMcpHandler } from "@modelcontextprotocol/server";

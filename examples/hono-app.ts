@@ -2,7 +2,7 @@
 // nobody else can see it, even with its id.
 //
 //   node examples/hono-app.ts
-//   TOKEN=ann-secret node examples/call.ts http://127.0.0.1:3000/mcp countdown '{"from":3}'
+//   ERRAND_TOKEN=ann-secret node src/cli/main.ts call http://127.0.0.1:3000/mcp countdown '{"from":3}'
 
 import { OAuthError, OAuthErrorCode, requireBearerAuth } from "@modelcontextprotocol/server";
 import { Hono } from "hono";

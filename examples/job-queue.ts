@@ -2,7 +2,7 @@
 // tells the tasks by their ids.
 //
 //   node examples/job-queue.ts
-//   node examples/call.ts http://127.0.0.1:3000/mcp factorise '{"number":9007195909437503}'
+//   node src/cli/main.ts call http://127.0.0.1:3000/mcp factorise '{"number":9007195909437503}'
 
 import { Hono } from "hono";
 import { bearerAuth } from "hono/bearer-auth";

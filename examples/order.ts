@@ -2,7 +2,7 @@
 // and tells, its output is the result. A small order is quick and answered inline; a large one becomes a task.
 //
 //   node examples/order.ts
-//   node examples/call.ts http://127.0.0.1:3000/mcp order '{"item":"chair","quantity":40}'
+//   node src/cli/main.ts call http://127.0.0.1:3000/mcp order '{"item":"chair","quantity":40}'
 
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";

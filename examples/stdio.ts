@@ -1,6 +1,6 @@
 // A server on stdin and stdout, for a client that starts it as a program:
 //
-//   node examples/call.ts "node examples/stdio.ts" duplicates '{"folder":"node_modules"}'
+//   node src/cli/main.ts call duplicates '{"folder":"node_modules"}' -- node examples/stdio.ts
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";

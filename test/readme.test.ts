@@ -199,10 +199,12 @@ describe("README's tool that becomes a task", () => {
       connected(`http://127.0.0.1:${port}/mcp`, async (client) => {
         const count = { name: "count_lines", arguments: { folder: join(root, "machines") } };
         const text = `${linesUnder(join(root, "machines"))} lines of TypeScript`;
-        assert.deepEqual((await client.call(count)).content, [{ type: "text", text }]);
+        assert.deepEqual((await client.callTool(count)).content, [{ type: "text", text }]);
         const told: unknown[] = [];
         const large = { name: "count_lines", arguments: { folder: join(root, "node_modules") } };
-        await client.call(large, ({ status, statusMessage }) => told.push(`${status} ${statusMessage}`));
+        await client.callTool(large, {
+          onTaskStatus: ({ status, statusMessage }) => void told.push(`${status} ${statusMessage}`),
+        });
         assert.match(told.join("\n"), /^working [^\n]+ \(\d+\/\d+\)$/m);
         assert.equal(told.at(-1), "completed undefined");
       }),

@@ -1,6 +1,5 @@
 // What the examples show, and how they ask: on a terminal with colours and a line that moves, elsewhere plainly.
 
-import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/client";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
 
@@ -48,51 +47,19 @@ function prompter(): NodeJS.WriteStream | undefined {
   return [process.stdout, process.stderr].find(({ isTTY }) => isTTY);
 }
 
-interface Field {
-  readonly type?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly default?: string | number | boolean;
-  readonly enum?: readonly string[];
-}
-
 /**
- * Asks for the fields of a question's form; where nobody can be asked, takes their defaults, and declines for want of
- * one. Whoever ends the input dismisses the question.
+ * Asks for a yes or a no; nothing typed is `fallback`, and so it is where nobody can be asked. `undefined` when the input
+ * ended or the signal fired.
  */
-export async function answer(question: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
-  if (!("requestedSchema" in question)) return { action: "decline" };
-  const fields = Object.entries(question.requestedSchema.properties) as [string, Field][];
+export async function confirm(question: string, fallback: boolean, signal: AbortSignal): Promise<boolean | undefined> {
   const output = prompter();
-  const content: NonNullable<ElicitResult["content"]> = {};
-  for (const [name, field] of fields) {
-    const label = fields.length === 1 ? question.message : `${question.message} ${field.title ?? name}:`;
-    const prompt = `   ${cyan("?")} ${bold(label)} ${hint(field)} `;
-    const given = output === undefined ? "" : await ask(output, prompt, signal);
-    if (given === null) return { action: "cancel" };
-    const value = read(given.trim(), field);
-    if (output === undefined) process.stdout.write(`   ? ${label} ${shown(value)} (nobody to ask: the default)\n`);
-    if (value === undefined) return { action: "decline" };
-    content[name] = value;
+  if (output === undefined) {
+    process.stdout.write(`   ? ${question} ${fallback ? "yes" : "no"} (nobody to ask: the default)\n`);
+    return fallback;
   }
-  return { action: "accept", content };
-}
-
-function hint({ type, enum: choices, default: fallback }: Field): string {
-  if (type === "boolean") return dim(fallback === undefined ? "[y/n]" : fallback === true ? "[Y/n]" : "[y/N]");
-  const choice = choices === undefined ? "" : `[${choices.join("/")}] `;
-  return dim(`${choice}${fallback === undefined ? "" : `(${fallback})`}`);
-}
-
-/** What was typed, as the field wants it; nothing typed is the default. */
-function read(typed: string, { type, default: fallback }: Field): string | number | boolean | undefined {
-  if (typed === "") return fallback;
-  if (type === "boolean") return /^(y|yes|true|1)$/i.test(typed);
-  return type === "number" || type === "integer" ? Number(typed) : typed;
-}
-
-function shown(value: string | number | boolean = "-"): string {
-  return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+  const typed = await ask(output, `   ${cyan("?")} ${bold(question)} ${dim(fallback ? "[Y/n]" : "[y/N]")} `, signal);
+  if (typed === null) return undefined;
+  return typed.trim() === "" ? fallback : /^(y|yes)$/i.test(typed.trim());
 }
 
 /** One line from the terminal; `null` when its input ended or the signal fired. */

@@ -21,7 +21,9 @@ describe("the server that was there before", () => {
   it("reports as a task when that takes long, its progress included", () =>
     connected(url(), async (client) => {
       const told: unknown[] = [];
-      const { content } = await client.call(report(20), ({ statusMessage }) => told.push(statusMessage));
+      const { content } = await client.callTool(report(20), {
+        onTaskStatus: ({ statusMessage }) => void told.push(statusMessage),
+      });
       assert.deepEqual(content, [{ type: "text", text: "A report of 20 pages" }]);
       assert.ok(told.includes("writing (20/20)"), told.join("\n"));
     }));

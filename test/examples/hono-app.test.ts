@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { TaskClient } from "../../examples/support/task-client.ts";
+import type { TaskClient } from "../../src/mod.ts";
 import { connected, serving } from "../support/examples.ts";
 
 const countdown = (from: number) => ({ name: "countdown", arguments: { from } });
@@ -24,8 +24,10 @@ describe("the host in a Hono app", () => {
 /** Has one call, and the other look at the task that comes of it. */
 async function look(caller: TaskClient, other: TaskClient): Promise<void> {
   let looked: Promise<void> | undefined;
-  const { content } = await caller.call(countdown(4), ({ taskId }) => {
-    looked ??= assert.rejects(other.get(taskId), /Task not found/);
+  const { content } = await caller.callTool(countdown(4), {
+    onTaskStatus: ({ taskId }) => {
+      looked ??= assert.rejects(other.getTask(taskId), /Task not found/);
+    },
   });
   assert.deepEqual(content, [{ type: "text", text: "Lift-off, ann" }]);
   assert.ok(looked !== undefined, "it became a task");

@@ -12,20 +12,21 @@ describe("the job queue, worked by another process", () => {
   it("completes a task with what the worker reports", () =>
     connected(url(), async (client) => {
       const told: unknown[] = [];
-      const { structuredContent } = await client.call(factorise(360), ({ statusMessage }) => told.push(statusMessage));
+      const { structuredContent } = await client.callTool(factorise(360), {
+        onTaskStatus: ({ statusMessage }) => void told.push(statusMessage),
+      });
       assert.deepEqual(structuredContent, { factors: [2, 2, 2, 3, 3, 5] });
       assert.equal(told[0], "queued");
     }));
 
   it("shows the worker's progress, and has it drop the job when the task is cancelled", () =>
     connected(url(), async (client) => {
-      let cancelling: Promise<void> | undefined;
-      const cancelled = client.call(factorise(LARGE_PRIME), ({ taskId, statusMessage = "" }) => {
-        if (statusMessage.startsWith("dividing")) cancelling ??= client.cancel(taskId);
-      });
-      await assert.rejects(cancelled, /cancelled by request/);
-      await cancelling;
-      const { structuredContent } = await client.call(factorise(35));
+      const call = client.beginCallTool(factorise(LARGE_PRIME));
+      for await (const { statusMessage = "" } of call) {
+        if (statusMessage.startsWith("dividing")) await call.cancel();
+      }
+      await assert.rejects(call.result(), /cancelled by request/);
+      const { structuredContent } = await client.callTool(factorise(35));
       assert.deepEqual(structuredContent, { factors: [5, 7] });
     }));
 

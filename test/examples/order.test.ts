@@ -9,7 +9,7 @@ describe("the order, a machine", () => {
 
   it("ships a small order without a question", () =>
     connected(url(), async (client) => {
-      const { structuredContent } = await client.call(order("lamp", 2));
+      const { structuredContent } = await client.callTool(order("lamp", 2));
       assert.deepEqual(structuredContent, { status: "shipped", total: 70, note: "" });
     }));
 
@@ -19,13 +19,13 @@ describe("the order, a machine", () => {
     await connected(
       url(),
       async (client) => {
-        const { structuredContent } = await client.call(order("chair", 40), ({ status, statusMessage }) =>
-          told.push(`${status}: ${statusMessage}`),
-        );
+        const { structuredContent } = await client.callTool(order("chair", 40), {
+          onTaskStatus: ({ status, statusMessage }) => void told.push(`${status}: ${statusMessage}`),
+        });
         assert.deepEqual(structuredContent, { status: "shipped", total: 4800, note: "Approved by a person." });
       },
       {
-        answer: async ({ message }) => {
+        form: ({ message }) => {
           asked.push(message);
           return { action: "accept", content: { approve: true } };
         },
@@ -38,9 +38,9 @@ describe("the order, a machine", () => {
 
   it("refuses an order that is not approved, or out of stock", () =>
     connected(url(), async (client) => {
-      const { structuredContent: declined } = await client.call(order("desk", 3));
+      const { structuredContent: declined } = await client.callTool(order("desk", 3));
       assert.deepEqual(declined, { status: "refused", total: 1440, note: "Not approved." });
-      const { structuredContent: missing } = await client.call(order("lamp", 501));
+      const { structuredContent: missing } = await client.callTool(order("lamp", 501));
       assert.deepEqual(missing, { status: "refused", total: 17535, note: "There are not that many in stock." });
     }));
 });

@@ -1,11 +1,11 @@
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { run } from "../../scripts/lib/command.mjs";
-import { TaskClient } from "../../examples/support/task-client.ts";
+import { createTaskClient } from "../../src/mod.ts";
+import { errand } from "../support/cli.ts";
 import { command, environment } from "../support/examples.ts";
 
 describe("the server on stdio", () => {
@@ -15,10 +15,9 @@ describe("the server on stdio", () => {
       writeFileSync(join(folder, name), text);
     }
     const [program, ...args] = command("stdio.ts");
-    const transport = new StdioClientTransport({ command: program, args, stderr: "inherit" });
-    const client = await TaskClient.connect(transport, async () => ({ action: "decline" }));
+    const client = createTaskClient({ command: program, args });
     try {
-      const { content } = await client.call({ name: "duplicates", arguments: { folder } });
+      const { content } = await client.callTool({ name: "duplicates", arguments: { folder } });
       assert.deepEqual(content, [{ type: "text", text: "2 of 4 files are duplicates" }]);
     } finally {
       await client.close();
@@ -29,7 +28,7 @@ describe("the server on stdio", () => {
   it("is called from the command line", async () => {
     const folder = mkdtempSync(join(tmpdir(), "errand-duplicates-"));
     writeFileSync(join(folder, "a"), "alone");
-    const call = command("call.ts", [command("stdio.ts").join(" "), "duplicates", JSON.stringify({ folder })]);
+    const call = errand(["call", "duplicates", JSON.stringify({ folder }), "--", ...command("stdio.ts")]);
     const { ok, output } = await run(call, { env: environment(), minutes: 1 });
     rmSync(folder, { recursive: true });
     assert.match(output, /0 of 1 files are duplicates/);

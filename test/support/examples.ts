@@ -1,13 +1,12 @@
 // Starts the examples as their readers do: each as a process of its own, on the runtime that the tests run on.
 
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { childEnv, plainEnv, start } from "../../scripts/lib/command.mjs";
 import { runFile, runningOn } from "../../scripts/lib/runtimes.mjs";
-import type { Answer } from "../../examples/support/task-client.ts";
-import { TaskClient } from "../../examples/support/task-client.ts";
+import type { InputHandlers, TaskClient } from "../../src/mod.ts";
+import { createTaskClient } from "../../src/mod.ts";
 
 /** How long a process may take to say where it listens, and how often that is looked for. */
 const PATIENCE_MS = 20_000;
@@ -46,15 +45,14 @@ export function serving(file: string): () => string {
   };
 }
 
-/** Connects the official client, until `use` is done with it. It declines what it is asked, unless told otherwise. */
+/** Connects a client, until `use` is done with it. It declines what it is asked, unless told otherwise. */
 export async function connected<Result>(
   url: string,
   use: (client: TaskClient) => Promise<Result>,
-  { token, answer = async () => ({ action: "decline" }) }: { token?: string; answer?: Answer } = {},
+  { token, form = () => ({ action: "decline" }) }: { token?: string; form?: InputHandlers["form"] } = {},
 ): Promise<Result> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
-  const client = await TaskClient.connect(transport, answer);
+  const client = createTaskClient({ url, headers }, { input: { form } });
   try {
     return await use(client);
   } finally {
