@@ -244,7 +244,8 @@ function membersOf(file: string, name: string): string[] {
 
 /** A program of README's that imports these sources, and uses another port. */
 function here(source: string, port: number): string {
-  return source.replaceAll('"errand"', '"../../src/mod.ts"').replaceAll(/\b3000\b/g, String(port));
+  const sources = source.replaceAll('"errand"', '"../../src/mod.ts"').replaceAll('"errand/client"', '"../../src/client/mod.ts"');
+  return sources.replaceAll(/\b3000\b/g, String(port));
 }
 
 /** Runs one of README's servers until `use` is done with it. The folder it is in is gone afterwards. */

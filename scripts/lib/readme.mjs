@@ -24,10 +24,10 @@ export function blocks(markdown, kind) {
   return new Map([...markdown.matchAll(block)].map(([, name = "", , code = ""]) => [name, `${code}\n`]));
 }
 
-/** What README's pieces on calling tools take for granted: the quickstart's server, and who answers. */
+/** What README's pieces on calling tools take for granted, but for what they import: the quickstart's server, and who answers. */
 const CALLING = `
 import type { JsonObject } from "errand";
-import { createHost, createRegistry, createTaskClient, heedRetryAfter } from "errand";
+import { createHost, createRegistry, heedRetryAfter } from "errand";
 
 const url = "http://127.0.0.1:3000/mcp";
 const order = { name: "export", arguments: { year: 2026 } };

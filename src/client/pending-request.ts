@@ -149,7 +149,10 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     return reference;
   }
 
-  /** Leaves the wait; the task keeps running. A call that is no task yet is given up. */
+  /**
+   * Leaves the wait, whose outcome is then `detached`; the task keeps running. A call that is no task yet is given up, and
+   * the task that it may still become is cancelled.
+   */
   detach(): void {
     this.#end({ status: "detached", ...this.#state() });
   }
