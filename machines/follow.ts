@@ -22,8 +22,9 @@ export interface FollowInput {
 
 /** What a follower knows. */
 export interface FollowContext extends FollowInput {
-  /** How many looks failed in a row. */
+  /** How many looks failed in a row, and why the last of them did. */
   readonly failures: number;
+  readonly failure: unknown;
   /** How many of them for a reason that is probably no mishap. */
   readonly doubts: number;
   /** How long until the next look. */
@@ -89,7 +90,7 @@ function pause({ task, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs }: F
 
 function afterLook(context: FollowContext, task: DetailedTask): Partial<FollowContext> {
   const known = newest(context, task);
-  return { task: known, failures: 0, doubts: 0, delayMs: pause({ ...context, task: known }) };
+  return { task: known, failures: 0, failure: undefined, doubts: 0, delayMs: pause({ ...context, task: known }) };
 }
 
 function afterFailure(context: FollowContext, error: unknown): Partial<FollowContext> {
@@ -97,6 +98,7 @@ function afterFailure(context: FollowContext, error: unknown): Partial<FollowCon
   const backoff = Math.min(BACKOFF_MS * 2 ** context.failures, MAX_BACKOFF_MS);
   return {
     failures: context.failures + 1,
+    failure: error,
     doubts: context.doubts + (retry === "few" ? 1 : 0),
     delayMs: Math.max(pause(context), backoff, retryAfterMs(error)),
   };
@@ -171,7 +173,7 @@ export const followMachine = setup({
 }).createMachine({
   id: "follow",
   context: ({ input }) => {
-    const context = { ...input, failures: 0, doubts: 0, delayMs: 0 };
+    const context = { ...input, failures: 0, failure: undefined, doubts: 0, delayMs: 0 };
     return { ...context, delayMs: pause(context) };
   },
   initial: "following",

@@ -1,5 +1,5 @@
 import type { Transport } from "@modelcontextprotocol/client";
-import { CLIENT_CAPABILITIES_META_KEY, Client, mergeCapabilities } from "@modelcontextprotocol/client";
+import { CLIENT_CAPABILITIES_META_KEY, Client, SdkError, mergeCapabilities } from "@modelcontextprotocol/client";
 import type { FollowSource } from "../registry/followers.ts";
 import type { FollowEvent } from "../../machines/follow.ts";
 import { Slots } from "../run/slots.ts";
@@ -130,15 +130,18 @@ export class Connection implements FollowSource {
       transport = await target.open();
       signal.throwIfAborted();
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
+      signal.throwIfAborted();
+      this.#client = client;
+      return client;
     } catch (error) {
-      await client.close().catch(() => {});
-      throw toRequestFailure(signal.aborted ? signal.reason : error);
+      // What could not even be started says why itself.
+      const gone = transport !== undefined && error instanceof SdkError ? target.whyGone?.(transport) : undefined;
+      await Promise.allSettled([client.close(), transport?.close()]);
+      if (signal.aborted) throw toRequestFailure(signal.reason);
+      throw gone === undefined ? toRequestFailure(error) : new RequestFailedError({ message: gone }, { cause: error });
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
-    signal.throwIfAborted();
-    this.#client = client;
-    return client;
   }
 
   /** Whether the server says that it serves tasks (Tasks, "Capability Negotiation"). */

@@ -108,18 +108,22 @@ export class WaitTimeoutError extends ErrandError implements WaitState {
   readonly task: DetailedTask | undefined;
   readonly reference: string | undefined;
 
-  constructor(taskId: string | undefined, timeoutMs: number, state: WaitState) {
-    const last = state.task === undefined ? "" : `, which was last seen ${state.task.status}`;
+  /** `failure` is why the last look at the task failed, if it did. */
+  constructor(taskId: string | undefined, timeoutMs: number, state: WaitState, failure?: unknown) {
+    const last = state.task === undefined ? ", which was never seen" : `, which was last seen ${state.task.status}`;
+    const why = failure instanceof Error ? ` The last look at it failed: ${failure.message}.` : "";
+    const fate = state.task === undefined ? "" : " The task keeps running:";
     super(
       "TIMED_OUT",
       TRANSPORT,
       taskId === undefined
         ? `The server answered neither with a result nor with a task within timeoutMs, ${timeoutMs} ms`
-        : `The wait for the task ${taskId}${last}, took longer than timeoutMs, ${timeoutMs} ms. The task keeps ` +
-            "running: resume(error.reference) goes on waiting, cancelTask cancels it.",
+        : `The wait for the task ${taskId}${last}, took longer than timeoutMs, ${timeoutMs} ms.${why}${fate} ` +
+            "resume(error.reference) goes on waiting, cancelTask cancels it.",
     );
     this.taskId = taskId;
     this.timeoutMs = timeoutMs;
+    if (failure !== undefined) this.cause = failure;
     this.task = state.task;
     this.reference = state.reference;
   }

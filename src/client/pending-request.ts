@@ -94,7 +94,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     if (timeoutMs !== Number.POSITIVE_INFINITY) {
       this.#timer = clock.setTimeout(() => {
         const state = this.#state();
-        this.#end({ status: "timed_out", error: new WaitTimeoutError(this.#taskId, timeoutMs, state), ...state });
+        this.#end({ status: "timed_out", error: new WaitTimeoutError(this.#taskId, timeoutMs, state, this.#known?.failure), ...state });
       }, timeoutMs);
     }
     signal?.addEventListener("abort", this.#onAbort, { once: true });

@@ -55,6 +55,8 @@ export interface Target {
   readonly url: string | undefined;
   /** Makes the transport of a new connection. */
   readonly open: () => Transport | Promise<Transport>;
+  /** Why a transport that could not be connected has no server any more, where that is known. */
+  readonly whyGone?: (transport: Transport) => string | undefined;
 }
 
 const WHAT =
@@ -121,5 +123,9 @@ function commandTarget({ command, args = [], env, cwd, stderr }: CommandTarget):
         ...(stderr !== undefined && { stderr }),
       });
     },
+    whyGone: (transport) =>
+      "pid" in transport && transport.pid === null
+        ? `The command ended before it answered: ${command}. Its stderr may say why.`
+        : undefined,
   };
 }

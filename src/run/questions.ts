@@ -64,19 +64,19 @@ export function checkAskable({ method, params }: InputRequest, askable: Askable)
   switch (method) {
     case "elicitation/create":
       if (params?.["mode"] === "url") {
-        if (!askable.url) throw new MissingCapabilityError({ elicitation: { url: {} } });
+        if (!askable.url) throw new MissingCapabilityError({ elicitation: { url: {} } }, "elicitation by URL");
       } else if (!askable.form) {
-        throw new MissingCapabilityError({ elicitation: { form: {} } });
+        throw new MissingCapabilityError({ elicitation: { form: {} } }, "elicitation by form");
       }
       return;
     case "sampling/createMessage":
-      if (!askable.sampling) throw new MissingCapabilityError({ sampling: {} });
+      if (!askable.sampling) throw new MissingCapabilityError({ sampling: {} }, "sampling");
       if (params?.["tools"] !== undefined && !askable.samplingTools) {
-        throw new MissingCapabilityError({ sampling: { tools: {} } });
+        throw new MissingCapabilityError({ sampling: { tools: {} } }, "sampling with tools");
       }
       return;
     case "roots/list":
-      if (!askable.roots) throw new MissingCapabilityError({ roots: {} });
+      if (!askable.roots) throw new MissingCapabilityError({ roots: {} }, "roots");
       return;
     default:
       throw new TypeError(

@@ -71,8 +71,10 @@ export class InvalidRequestStateError extends ErrandError {
 
 /** The request lacks a capability that answering it needs. */
 export class MissingCapabilityError extends ErrandError {
-  constructor(requiredCapabilities: object) {
-    super("MISSING_CAPABILITY", RpcCode.missingCapability, "Missing required client capability", {
+  /** `name` says in words what is missing. */
+  constructor(requiredCapabilities: object, name?: string) {
+    const what = name === undefined ? "" : `: ${name}`;
+    super("MISSING_CAPABILITY", RpcCode.missingCapability, `Missing required client capability${what}`, {
       requiredCapabilities,
     });
   }
