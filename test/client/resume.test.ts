@@ -1,5 +1,5 @@
 // References: what is in them and what is not, whose they are, and what is remembered by them.
-import fc from "fast-check";
+import * as fc from "fast-check";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { describe, it } from "node:test";
@@ -7,6 +7,7 @@ import { InvalidReferenceError, createTaskClient } from "../../src/client/mod.ts
 import { runProgram } from "../support/child.ts";
 import { DifficultServer } from "../support/difficult-server.ts";
 import { expectOutcome, form, named, textOf, untilOver, withDifficult } from "../support/following.ts";
+import { runs } from "../support/soak.ts";
 import { patiently, until } from "../support/until.ts";
 
 const SECOND = 1_000;
@@ -95,7 +96,7 @@ describe("a reference", () => {
       // Not a mere other way to get in to the same one.
       server.make("t");
       server.complete("t");
-      const other = createTaskClient(`${String(target)}?token=new`);
+      const other = createTaskClient(`${target as string}?token=new`);
       const outcome = await other.resume(made({ server: target, taskId: "t", answered: [] })).outcome();
       assert.equal(textOf(outcome), "done");
       await other.close();
@@ -147,7 +148,7 @@ describe("a reference", () => {
             assert.ok(error instanceof InvalidReferenceError, String(error));
           }
         }),
-        { seed: 3, numRuns: 500 },
+        runs(500, 3),
       );
     }),
   );

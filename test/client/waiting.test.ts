@@ -4,25 +4,12 @@ import { describe, it } from "node:test";
 import { begins, both, drops, endsEmpty, fails, gives, hangs, http, keeps, lies, slow, usual } from "../support/difficult-behaviours.ts";
 import type { Behaviour, Exchange } from "../support/difficult-server.ts";
 import { askedFor } from "../support/difficult-server.ts";
-import { collect, doorNames, expectOutcome, passUntil, statuses, textOf, untilOver, withDifficult } from "../support/following.ts";
+import { collect, doorNames, expectOutcome, passUntil, pauseAgain, statuses, textOf, untilOver, withDifficult } from "../support/following.ts";
 import type { Meeting } from "../support/following.ts";
 import { until } from "../support/until.ts";
 import { turn } from "../support/clock.ts";
 
 const MINUTE = 60_000;
-
-/**
- * Resolves once the next look waits for its pause. Lets the limit of a request go by, which is 4 s here, where nothing
- * is heard for a while and the mishap may be one that nobody hears of.
- */
-async function pauseAgain(clock: Meeting["clock"], mayHang = true): Promise<void> {
-  const pauses = () => clock.untilNext !== undefined && clock.untilNext > 1 && clock.untilNext <= 1_000;
-  if (mayHang) {
-    for (let turns = 0; !pauses() && turns < 100; turns += 1) await turn();
-    if (!pauses()) await clock.advance(4_000);
-  }
-  await until(pauses, "the next look's pause");
-}
 
 describe("polling", () => {
   it(

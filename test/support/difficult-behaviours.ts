@@ -35,7 +35,10 @@ export function gives(result: unknown): Behaviour {
 
 /** Answers `tasks/get` with the task as it is, but for a lie. */
 export function lies(lie: JsonObject): Behaviour {
-  return (exchange, server) => exchange.result(server.snapshot(exchange.taskId, lie));
+  return (exchange, server) => {
+    if (server.tasks.has(exchange.taskId)) exchange.result(server.snapshot(exchange.taskId, lie));
+    else server.usual(exchange);
+  };
 }
 
 /** Answers `tools/call` with a task, but for a lie. */

@@ -166,6 +166,19 @@ export async function passUntil(
   }
 }
 
+/**
+ * Resolves once the next look waits for its pause. Lets the limit of a request go by, which is 4 s here, where nothing
+ * is heard for a while and the mishap may be one that nobody hears of.
+ */
+export async function pauseAgain(clock: FakeClock, mayHang = true): Promise<void> {
+  const pauses = () => clock.untilNext !== undefined && clock.untilNext > 1 && clock.untilNext <= 1_000;
+  if (mayHang) {
+    for (let turns = 0; !pauses() && turns < 100; turns += 1) await turn();
+    if (!pauses()) await clock.advance(4_000);
+  }
+  await until(pauses, "the next look's pause");
+}
+
 /** Whether a promise is settled, in the end. */
 export function watch(promise: Promise<unknown>): () => boolean {
   let over = false;
