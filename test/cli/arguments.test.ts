@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { UsageError, addressOf, readHeaders, splitCommand } from "../../src/cli/arguments.ts";
+import { waitCommand } from "../../src/cli/show.ts";
 import { clean, cleanLine, duration, parseDuration, quoted, toJson } from "../../src/cli/text.ts";
 
 describe("the command of a server", () => {
@@ -77,6 +78,14 @@ describe("a text from elsewhere", () => {
     const json = toJson(value);
     assert.match(json, /^[ -~]+$/);
     assert.deepEqual(JSON.parse(json), value);
+  });
+});
+
+describe("what to write to go on", () => {
+  it("is the reference, and the command where the server is one", () => {
+    assert.equal(waitCommand("errand1_x", { url: "http://localhost/mcp?key=secret" }), "errand wait errand1_x");
+    const command = ["node", "my server.ts", "--x"] as const;
+    assert.equal(waitCommand("errand1_x", { command }), "errand wait errand1_x -- node 'my server.ts' --x");
   });
 });
 

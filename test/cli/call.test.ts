@@ -149,9 +149,9 @@ describe("errand call", () => {
   });
 
   it("ends with 6 at its time limit, and the task goes on", async () => {
-    const { code, stderr } = await run(["call", served.url, "external", "--timeout", "600ms"]);
+    const { code, stderr } = await run(["call", served.url, "external", "--timeout", "2s"]);
     assert.equal(code, 6);
-    assert.match(stderr, /\nerrand: It was not done within 0\.6s, and goes on\. To wait for it: errand wait errand1_\S+\n$/);
+    assert.match(stderr, /\nerrand: It was not done within 2s, and goes on\. To wait for it: errand wait errand1_\S+\n$/);
     const { reference, taskId } = referenceIn(stderr);
     await host.task(taskId).complete("late");
     assert.equal((await run(["wait", reference])).stdout, "late\n");
@@ -218,12 +218,6 @@ describe("errand call", () => {
     assert.deepEqual([after.code, after.stdout], [0, "kept undefined\n"]);
     const before = await run(["call", "--", ...server, "--", "quick", '{"a":7}'], { env });
     assert.deepEqual([before.code, before.stdout], [0, "got 7\n"]);
-  });
-
-  it("quotes the command in what it says to write", async () => {
-    const left = await run(["call", "takes_a_moment", "--timeout", "1s", "--mode", "poll", "--", ...server, "it's"]);
-    // On a slow machine the second is over before there is a task.
-    if (left.code === 6 && left.stderr.includes("goes on")) assert.ok(left.stderr.endsWith(`${program} 'it'\\''s'\n`));
   });
 });
 
