@@ -4,7 +4,7 @@ import type { Command } from "./arguments.ts";
 import { UsageError } from "./arguments.ts";
 import { EXIT } from "./show.ts";
 import { print } from "./terminal.ts";
-import { version } from "./version.ts";
+import { VERSION } from "../task/version.ts";
 
 /** Each loads what it needs alone: a server knows nothing of clients. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -44,7 +44,7 @@ ${EXIT_CODES}`;
 /** Does what was written after `errand`, and gives the exit code. */
 export async function main([name, ...args]: string[]): Promise<number> {
   if (name === "--version" || name === "-v") {
-    await print(version);
+    await print(VERSION);
     return 0;
   }
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {

@@ -4,7 +4,7 @@ import process from "node:process";
 import type { TaskClient } from "../client/mod.ts";
 import type { Address } from "./arguments.ts";
 import { UsageError, readHeaders } from "./arguments.ts";
-import { version } from "./version.ts";
+import { VERSION } from "../task/version.ts";
 
 /** Where a bearer token comes from: an environment is not seen by others on the machine, as arguments are. */
 const TOKEN = "ERRAND_TOKEN";
@@ -16,7 +16,7 @@ export async function connectTo(address: Address, headers: readonly string[]): P
   const own = readHeaders(headers);
   // What is written wrongly is told without loading all of it.
   const { createTaskClient } = await import("../client/mod.ts");
-  const options = { name: "errand-cli", version };
+  const options = { name: "errand-cli", version: VERSION };
   if ("url" in address) {
     const authorization: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
     return createTaskClient({ url: address.url, headers: { ...authorization, ...own } }, options);

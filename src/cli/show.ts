@@ -132,14 +132,9 @@ export function errorText(error: unknown): string {
     return `${error.message}. Put a bearer token that it takes into the environment variable ERRAND_TOKEN.`;
   }
   if (error.status !== undefined || error.cause === undefined) return `${error.message} (${error.rpcCode})`;
-  return `There was no answer: ${firstCause(error)}. See that the server runs, and is where you say.`;
-}
-
-/** What lies at the bottom of an error: the runtimes' `fetch` says no more by itself than that it failed. */
-function firstCause(error: Error): string {
-  const { cause } = error;
-  if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return firstCause(cause.errors[0]);
-  return cause instanceof Error ? firstCause(cause) : error.message;
+  // Where the client knows what can be done, its message is whole sentences.
+  const said = error.message.endsWith(".") ? error.message : `${error.message}. See that the server runs, and is where you say.`;
+  return `There was no answer: ${said}`;
 }
 
 function questionsText(inputRequests: InputRequests): string {

@@ -133,7 +133,9 @@ describe("errand call", () => {
     assert.match(nobody.stderr, /^errand: There was no answer: [^\n]+ See that the server runs, and is where you say\.\n$/);
     const noServer = await run(["call", "quick", "--", "/no/such/program"]);
     assert.equal(noServer.code, 3);
-    assert.match(noServer.stderr, /^errand: There was no answer: [^\n]+\n$/);
+    assert.match(noServer.stderr, /^errand: There was no answer: [^\n]*ENOENT[^\n]+\n$/);
+    const ended = await run(["call", "quick", "--", "false"]);
+    assert.equal(ended.stderr, "errand: There was no answer: The command ended before it answered: false. Its stderr may say why.\n");
   });
 
   it("ends with 5 where it asks what nobody can answer", async () => {
