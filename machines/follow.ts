@@ -59,6 +59,11 @@ const BACKOFF_MS = 500;
 /** The longest pause after failed looks, unless the server asks for a longer one. */
 const MAX_BACKOFF_MS = 30_000;
 
+/** How long to wait after a failure that came after some others. */
+export function backoffMs(failures: number): number {
+  return Math.min(BACKOFF_MS * 2 ** failures, MAX_BACKOFF_MS);
+}
+
 /** The open questions of a task that were not answered from here. */
 export function openQuestions({ task, answered }: Pick<FollowContext, "task" | "answered">): [string, InputRequest][] {
   if (task?.status !== "input_required") return [];
@@ -95,12 +100,11 @@ function afterLook(context: FollowContext, task: DetailedTask): Partial<FollowCo
 
 function afterFailure(context: FollowContext, error: unknown): Partial<FollowContext> {
   const { retry } = error as Partial<LookError>;
-  const backoff = Math.min(BACKOFF_MS * 2 ** context.failures, MAX_BACKOFF_MS);
   return {
     failures: context.failures + 1,
     failure: error,
     doubts: context.doubts + (retry === "few" ? 1 : 0),
-    delayMs: Math.max(pause(context), backoff, retryAfterMs(error)),
+    delayMs: Math.max(pause(context), backoffMs(context.failures), retryAfterMs(error)),
   };
 }
 

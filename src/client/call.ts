@@ -70,7 +70,9 @@ async function askAll(
         throw new InputHandlerError(key, cause, false, { task: undefined, reference: undefined });
       }
     });
-    const responses: object[] = await unless(signal, () => Promise.all(answers));
+    const all = Promise.all(answers);
+    all.catch(() => {}); // A handler may end the wait itself: nobody hears of it then.
+    const responses: object[] = await unless(signal, () => all);
     return Object.assign({}, ...responses) as JsonObject;
   } finally {
     signal.removeEventListener("abort", onAbort);

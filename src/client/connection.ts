@@ -31,16 +31,16 @@ export interface ConnectionOptions {
 export interface CallParams {
   /** The tool's name. */
   name: string;
-  arguments?: JsonObject;
+  arguments?: JsonObject | undefined;
   /** More for the request's `_meta`, beside the version, name and capabilities that it has in any case. */
-  _meta?: JsonObject;
+  _meta?: JsonObject | undefined;
   /**
    * Answers, by their keys, to the questions of a call that is no task yet, as the outcome `input_required` told them
    * (MCP, "Multi Round-Trip Requests"). The call is made again, with all else as it was.
    */
-  inputResponses?: JsonObject;
+  inputResponses?: JsonObject | undefined;
   /** What that outcome gave with the questions. */
-  requestState?: string;
+  requestState?: string | undefined;
 }
 
 /** How far a call is (MCP, "Progress"). */
@@ -171,7 +171,7 @@ export class Connection implements FollowSource {
       if (!isHeaderMismatch(error)) throw error;
       // The server wants an argument in a header, as the tool's newest definition says.
       const client = await this.client(signal);
-      await client.listTools(undefined, { cacheMode: "refresh", signal });
+      await client.listTools(undefined, { cacheMode: "refresh", signal, timeout: 2 ** 31 - 1 });
       return attempt();
     });
     return reading("tools/call", () => fromCallResult(result));

@@ -7,7 +7,7 @@ const TRANSPORT = -32000;
 
 /** What is known of a request that failed, beside its error. */
 export interface RequestFailure {
-  /** The HTTP status of the response that carried no JSON-RPC error. */
+  /** The HTTP status of a response that was no success. */
   readonly status?: number | undefined;
   /** How long the server wants to be left alone, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
@@ -24,7 +24,7 @@ const FINAL_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602
  * was no answer.
  */
 export class RequestFailedError extends ErrandError implements LookError {
-  /** The HTTP status, where the server gave one and no JSON-RPC error. */
+  /** The HTTP status, where the response was no success. */
   readonly status: number | undefined;
   /** How long the server wants to be left alone (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;

@@ -15,7 +15,8 @@ const PAUSES: ReadonlySet<number> = new Set([429, 503]);
 
 /** What a failed send comes to, in our words. */
 export function toRequestFailure(error: unknown): RequestFailedError {
-  if (error instanceof RequestFailedError) return error;
+  // What a `fetch` of ours threw, the SDK may have wrapped.
+  for (let inner = error; inner instanceof Error; inner = inner.cause) if (inner instanceof RequestFailedError) return inner;
   if (error instanceof SdkHttpError) {
     const { status, text } = error.data;
     return httpFailure(status, typeof text === "string" ? text : "", undefined, error);
@@ -43,7 +44,7 @@ function reasonOf(error: unknown): string {
 /** A response that is no success: with its JSON-RPC error, where its body has one. */
 function httpFailure(status: number, text: string, retryAfterMs?: number, cause?: unknown): RequestFailedError {
   const error = rpcErrorIn(text);
-  if (error !== undefined) return new RequestFailedError(error, { retryAfterMs, cause });
+  if (error !== undefined) return new RequestFailedError(error, { status, retryAfterMs, cause });
   const excerpt = text.trim() === "" || text.trimStart().startsWith("<") ? "" : `: ${text.trim().slice(0, EXCERPT)}`;
   return new RequestFailedError({ message: `The server answered with HTTP ${status}${excerpt}` }, { status, retryAfterMs, cause });
 }

@@ -62,7 +62,8 @@ export type Questioner = Partial<Task> & { status: "input_required"; inputReques
 
 /**
  * Answers the questions of a task by a function of its state, whose `inputRequests` are those that have no answer yet,
- * which gives answers by their keys. What it leaves out it is asked again with the next state.
+ * which gives answers by their keys. What it leaves out it is asked again as soon as its other answers are there, or with
+ * the task's next state. The signal fires when the wait is over.
  */
 export type AnswerInput = (task: Questioner, signal: AbortSignal) => Responses | Promise<Responses>;
 type Responses = { readonly [key: string]: object };
@@ -159,7 +160,10 @@ function byClient(connection: Connection, capabilities: JsonObject): Answerer {
     roots: capabilities["roots"] !== undefined,
   };
   return {
-    answers: (question) => can[kindOf(question) ?? "form"] && kindOf(question) !== undefined,
+    answers: (question) => {
+      const kind = kindOf(question);
+      return kind !== undefined && can[kind];
+    },
     capabilities: {},
     ask: eachBy((key, question, { signalOf }) => connection.askClient(key, question, signalOf(key))),
   };

@@ -1,12 +1,13 @@
 import type { FollowEvent } from "../../machines/follow.ts";
 import type { Clock } from "../task/clock.ts";
+import { RpcCode } from "../task/errors.ts";
 import type { JsonObject } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
 import { fromDetailedTask } from "../wire/2026-07-28.client.ts";
 import type { RequestOptions } from "./channel.ts";
 import { RequestFailedError } from "./errors.ts";
 
-/** How many tasks one stream is about at most. Servers bound it. */
+/** How many tasks one stream is about at most, until a server bounds it further. */
 const TASKS_PER_STREAM = 1_000;
 /** How long tasks are gathered for the next stream. */
 const GATHER_MS = 10;
@@ -44,6 +45,7 @@ export class Listener {
   readonly #options: ListenerOptions;
   readonly #heard = new Map<string, Heard>();
   #streams: Stream[] = [];
+  #tasksPerStream = TASKS_PER_STREAM;
   #gathering: unknown;
   #opening: Stream | undefined;
   /** Why the server listens to nothing. */
@@ -110,11 +112,11 @@ export class Listener {
     const added: string[] = [];
     for (const [taskId, { stream }] of this.#heard) {
       if (stream === undefined) added.push(taskId);
-      if (added.length === TASKS_PER_STREAM) break;
+      if (added.length === this.#tasksPerStream) break;
     }
     if (added.length === 0) return;
     const carried = [...(this.#streams.at(-1)?.heard ?? [])];
-    const taskIds = carried.length + added.length <= TASKS_PER_STREAM ? [...carried, ...added] : added;
+    const taskIds = carried.length + added.length <= this.#tasksPerStream ? [...carried, ...added] : added;
     const stream: Stream = { taskIds, heard: new Set(), over: new AbortController() };
     this.#opening = stream;
     const opened = () => {
@@ -164,9 +166,17 @@ export class Listener {
 
   #onOver(stream: Stream, error: unknown): void {
     const neverOpened = this.#opening === stream;
+    const code = neverOpened && error instanceof RequestFailedError ? error.rpcCode : undefined;
     // A server that does not know the method, or not for tasks, will not know it the next time.
-    if (neverOpened && error instanceof RequestFailedError && error.retry === "never") this.#refusal = error;
+    if (error instanceof RequestFailedError && (code === RpcCode.methodNotFound || code === RpcCode.missingCapability)) {
+      this.#refusal = error;
+    }
     this.#drop(stream);
+    if (code === RpcCode.invalidParams && stream.taskIds.length > 1) {
+      // It may be that these were too many for one stream.
+      this.#tasksPerStream = Math.floor(stream.taskIds.length / 2);
+      return;
+    }
     for (const taskId of neverOpened ? stream.taskIds : stream.heard) {
       if (this.#heard.get(taskId)?.stream === (neverOpened ? undefined : stream)) this.#end(taskId, error);
     }

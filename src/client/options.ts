@@ -11,45 +11,46 @@ export interface WaitOptions {
    * `listen` to the task (`subscriptions/listen`), `poll` it (`tasks/get`), or `auto`: listen where the server can, and
    * poll where it cannot or a stream broke off. With `listen` alone, that is the wait's error. Default `auto`.
    */
-  mode?: FollowMode;
+  mode?: FollowMode | undefined;
   /**
    * Bounds everything in a wait: connecting, the call, requests that hang, and input handlers. The task keeps running.
    * Default 60 000; `Infinity` waits for ever.
    */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /**
    * Ends the wait, which then rejects with the signal's reason. The task keeps running; one that the call becomes only
    * then is cancelled.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** The pause between two looks at a task whose server says none (`pollIntervalMs`). Default 1 000. */
-  pollIntervalMs?: number;
+  pollIntervalMs?: number | undefined;
   /** The least that the pause may be, whatever the server says. Default 100. */
-  minPollIntervalMs?: number;
+  minPollIntervalMs?: number | undefined;
   /**
    * The most that the pause may be, whatever the server says, but for `Retry-After`; and, where `mode` is `auto`, how long
    * nothing may be heard while listening, before the task is looked at. Default 300 000.
    */
-  maxPollIntervalMs?: number;
+  maxPollIntervalMs?: number | undefined;
   /**
    * Who answers what the call or its task asks: handlers by kind, a function of the task, or `"return"`, which ends the
    * wait with the questions. It is also what the call declares: a server that keeps to the protocol asks nothing of a
    * kind without a handler, and anything where `input` is a function or `"return"`. Default the given SDK client's own
    * handlers, and nobody for clients that Errand makes.
    */
-  input?: Input;
+  input?: Input | undefined;
   /** Whether the task is cancelled when answering fails (`InputHandlerError`). Default `false`: it keeps running. */
-  cancelOnInputError?: boolean;
+  cancelOnInputError?: boolean | undefined;
   /**
    * Hears how far a call is that is no task (yet), where its server says so (MCP, "Progress"). A task tells it in its
    * `statusMessage`. What it throws is dropped. Default nobody.
    */
-  onProgress?: (progress: Progress) => void;
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** The options of a wait with nothing left open. */
-export type ResolvedWait = Required<Omit<WaitOptions, "signal" | "input" | "onProgress">> &
-  Pick<WaitOptions, "signal" | "input" | "onProgress">;
+export type ResolvedWait = {
+  [Option in Exclude<keyof WaitOptions, "signal" | "input" | "onProgress">]-?: NonNullable<WaitOptions[Option]>;
+} & Pick<WaitOptions, "signal" | "input" | "onProgress">;
 
 const DEFAULTS = {
   mode: "auto",
@@ -60,10 +61,19 @@ const DEFAULTS = {
   cancelOnInputError: false,
 } as const;
 
+const OPTIONS: readonly string[] = [...Object.keys(DEFAULTS), "signal", "input", "onProgress"];
+
+/** The options that are not left out. */
+function given(options: WaitOptions): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
 /** Fills in what is left out. Throws `TypeError` or `RangeError` that says what to write. */
 export function resolveWait(options: WaitOptions, client: WaitOptions = {}): ResolvedWait {
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const resolved: ResolvedWait = { ...DEFAULTS, ...client, ...given };
+  for (const option of Object.keys(options)) {
+    if (!OPTIONS.includes(option)) throw new TypeError(`${option} is unknown. The options are ${OPTIONS.join(", ")}.`);
+  }
+  const resolved: ResolvedWait = { ...DEFAULTS, ...given(client), ...given(options) };
   const { mode, timeoutMs, signal, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs, input, onProgress } = resolved;
   if (mode !== "auto" && mode !== "listen" && mode !== "poll") {
     throw new TypeError('mode is "auto", "listen" or "poll".');
@@ -88,9 +98,9 @@ function checkPause(value: number, name: string): void {
 /** Options of a request by itself. */
 export interface TaskRequestOptions {
   /** How many milliseconds the request may take, connecting included. Default the client's `requestTimeoutMs`. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Gives the request up, which then rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Throws unless a value is a clock. */

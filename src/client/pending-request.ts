@@ -4,18 +4,20 @@ import type { Follower, Followers } from "../registry/followers.ts";
 import type { Clock } from "../task/clock.ts";
 import { ErrandError } from "../task/errors.ts";
 import type { DetailedTask, Task, ToolResult } from "../task/task.ts";
+import { isTerminal } from "../task/task.ts";
 import { callUntilAnswered } from "./call.ts";
 import type { CallParams, Connection } from "./connection.ts";
 import type { WaitState } from "./errors.ts";
-import { InputHandlerError, InvalidReferenceError, RequestFailedError, TaskFailedError, WaitTimeoutError } from "./errors.ts";
+import { InputHandlerError, TaskFailedError, WaitTimeoutError } from "./errors.ts";
 import { Events } from "./events.ts";
+import { toRequestFailure } from "./failures.ts";
 import type { Answerer } from "./input.ts";
 import { answererOf } from "./input.ts";
 import type { ResolvedWait } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
 import { errorOf, resultOf } from "./outcome.ts";
 import { Questions } from "./questions.ts";
-import { writeReference } from "./reference.ts";
+import { checkServer, isUrl, writeReference } from "./reference.ts";
 import { unless } from "./within.ts";
 
 /** A change of what is waited for: a state of the task, or the result of a call that was answered inline. */
@@ -33,7 +35,7 @@ export interface ResultOptions {
 }
 
 /** What is waited for: a call to make, or a task that is there. */
-export type Awaited =
+export type Subject =
   | { readonly call: CallParams }
   | {
       readonly taskId: string;
@@ -66,7 +68,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
    */
   readonly created: Promise<Task | undefined>;
   readonly #options: PendingRequestOptions;
-  readonly #awaited: Awaited;
+  readonly #subject: Subject;
   readonly #events = new Events<StatusEvent>();
   readonly #created = Promise.withResolvers<Task | undefined>();
   readonly #ended = Promise.withResolvers<Outcome>();
@@ -82,14 +84,14 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   #told = "";
 
   /** @internal */
-  constructor(awaited: Awaited, options: PendingRequestOptions) {
-    this.#awaited = awaited;
+  constructor(subject: Subject, options: PendingRequestOptions) {
+    this.#subject = subject;
     this.#options = options;
     this.created = this.#created.promise;
     this.created.catch(() => {}); // Whoever asks for it hears of it.
     const { clock, wait } = options;
     const { timeoutMs, signal } = wait;
-    if (!("call" in awaited)) this.#taskId = awaited.taskId;
+    if (!("call" in subject)) this.#taskId = subject.taskId;
     this.#until = clock.now() + timeoutMs;
     if (timeoutMs !== Number.POSITIVE_INFINITY) {
       this.#timer = clock.setTimeout(() => {
@@ -112,12 +114,12 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
 
   /** The newest state of the task that was read. */
   get task(): DetailedTask | undefined {
-    return this.#known?.task ?? ("call" in this.#awaited ? undefined : this.#awaited.task);
+    return this.#known?.task ?? ("call" in this.#subject ? undefined : this.#subject.task);
   }
 
   /** The name of the tool, where it is known. */
   get tool(): string | undefined {
-    return "call" in this.#awaited ? this.#awaited.call.name : this.#awaited.tool;
+    return "call" in this.#subject ? this.#subject.call.name : this.#subject.tool;
   }
 
   /**
@@ -163,10 +165,11 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
    * `RequestFailedError`.
    */
   async cancel(): Promise<void> {
-    if (this.#isOver) return;
     const { connection } = this.#options;
     const taskId = this.#taskId;
     if (taskId === undefined) return this.#end({ status: "cancelled", task: undefined });
+    // The wait may be over, and the task go on.
+    if (this.task !== undefined && isTerminal(this.task)) return;
     await connection.cancel(taskId);
     if (this.#isOver) return;
     // The next look may be minutes away.
@@ -186,8 +189,8 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     const { connection, clock, wait } = this.#options;
     const { signal } = this.#over;
     const answerer = await answererOf(wait.input, connection, signal);
-    if (!("call" in this.#awaited)) return this.#resume(answerer, this.#awaited);
-    const answer = await callUntilAnswered(this.#awaited.call, {
+    if (!("call" in this.#subject)) return this.#resume(answerer, this.#subject);
+    const answer = await callUntilAnswered(this.#subject.call, {
       connection,
       clock,
       answerer,
@@ -213,7 +216,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     }
   }
 
-  async #resume(answerer: Answerer, { taskId, task, server }: Exclude<Awaited, { call: CallParams }>): Promise<void> {
+  async #resume(answerer: Answerer, { taskId, task, server }: Exclude<Subject, { call: CallParams }>): Promise<void> {
     const { connection } = this.#options;
     if (server !== undefined && !isUrl(server)) {
       await connection.client(this.#over.signal);
@@ -233,12 +236,14 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
       onAnswered: (key) => this.#follower?.answered(key),
       onFailed: (key, error) => void this.#onInputFailed(key, error),
     });
-    const answered = "call" in this.#awaited ? [] : this.#awaited.answered;
+    const answered = "call" in this.#subject ? [] : this.#subject.answered;
     const answers = answerer.answers.bind(answerer);
     this.#follower = followers.follow(
       { taskId, task, mode, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs, answered, answers },
       (context) => this.#onChange(context),
     );
+    // Whoever was told the first state may have left.
+    if (this.#isOver) this.#follower.leave();
     void this.#follower.ended.then((end) => this.#onFollowed(end));
   }
 
@@ -252,7 +257,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
       const visible = visiblePart(task);
       if (visible !== this.#told) {
         this.#told = visible;
-        if (!("call" in this.#awaited)) this.#created.resolve(task);
+        if (!("call" in this.#subject)) this.#created.resolve(task);
         this.#events.push(task);
         this.#options.onTask(task);
       }
@@ -265,7 +270,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   #onFollowed(end: FollowEnd): void {
     const { task } = this;
     if (end.type === "lost") return this.#fail(end.error);
-    if (task === undefined) return;
+    if (end.type === "left" || task === undefined) return;
     switch (task.status) {
       case "completed":
         return this.#end({ status: "completed", result: task.result, task });
@@ -277,13 +282,16 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
         const inputRequests = Object.fromEntries(this.#known === undefined ? [] : openQuestions(this.#known));
         return this.#end({ status: "input_required", inputRequests, requestState: undefined, ...this.#state() });
       }
-      case "working": // The wait was left.
+      case "working": // It neither ended nor asks.
     }
   }
 
   async #onInputFailed(key: string | undefined, cause: unknown): Promise<void> {
     const { connection, wait } = this.#options;
     let cancelled = false;
+    // This is how the wait ends, whatever the others answer, and whatever is told of a task that is cancelled for it.
+    this.#questions?.close(cause);
+    this.#follower?.leave();
     if (wait.cancelOnInputError && this.#taskId !== undefined) {
       cancelled = await unless(this.#over.signal, () => connection.cancel(this.#taskId ?? "")).then(
         () => true,
@@ -294,7 +302,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   }
 
   #fail(error: unknown): void {
-    const known = error instanceof ErrandError ? error : new RequestFailedError({ message: messageOf(error) }, { cause: error });
+    const known = error instanceof ErrandError ? error : toRequestFailure(error);
     this.#end({ status: "failed", error: known, task: this.task });
   }
 
@@ -320,7 +328,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   #reference(): string | undefined {
     const taskId = this.#taskId;
     if (taskId === undefined) return undefined;
-    const begun = "call" in this.#awaited ? undefined : this.#awaited;
+    const begun = "call" in this.#subject ? undefined : this.#subject;
     return writeReference({
       server: this.#options.connection.server ?? begun?.server,
       taskId,
@@ -371,23 +379,9 @@ function isTaskEnd(outcome: Outcome): boolean {
   }
 }
 
-function isUrl(server: string): boolean {
-  return /^https?:/.test(server);
-}
-
-/** Throws `InvalidReferenceError` where a reference is for another server of the same kind: a URL, or a name. */
-export function checkServer(referred: string, own: string | undefined): void {
-  if (own === undefined || referred === own || isUrl(referred) !== isUrl(own)) return;
-  throw new InvalidReferenceError(`it is for ${referred}, and this client's server is ${own}.`);
-}
-
 /** What of a task a person would see change. */
 function visiblePart(task: DetailedTask): string {
   const { status, statusMessage, ttlMs } = task;
   const questions = task.status === "input_required" ? Object.keys(task.inputRequests) : [];
   return JSON.stringify([status, statusMessage, ttlMs, questions]);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

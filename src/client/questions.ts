@@ -1,12 +1,9 @@
+import { backoffMs } from "../../machines/follow.ts";
 import type { Clock } from "../task/clock.ts";
 import type { DetailedTask, InputRequest, JsonObject } from "../task/task.ts";
 import { RequestFailedError } from "./errors.ts";
 import type { Answerer } from "./input.ts";
 import { pauseFor } from "./within.ts";
-
-/** The first pause before an answer is sent again, which doubles up to the longest. */
-const BACKOFF_MS = 500;
-const MAX_BACKOFF_MS = 30_000;
 
 export interface QuestionsOptions {
   readonly answerer: Answerer;
@@ -50,7 +47,7 @@ export class Questions {
     const keys = new Set(open.map(([key]) => key));
     for (const [key, asked] of this.#asked) {
       asked.open = keys.has(key);
-      if (!asked.open) asked.asking.abort(new Error("The question is open no more"));
+      if (!asked.open && !asked.asking.signal.aborted) asked.asking.abort(new Error("The question is open no more"));
     }
     this.#wake();
     const added = open.filter(([key]) => !this.#asked.has(key) && !this.#sent.has(key));
@@ -83,9 +80,9 @@ export class Questions {
       const answered = Object.keys(responses);
       for (const name of answered) this.#sent.add(name);
       if (answered.length > 0) await this.#send({ ...responses });
-      for (const name of answered) this.#options.onAnswered(name);
       // The others may be answered the next time.
       for (const name of asked) if (!this.#sent.has(name)) this.#asked.delete(name);
+      for (const name of answered) this.#options.onAnswered(name);
     } catch (error) {
       if (isOpen()) this.#options.onFailed(key, error);
       // A handler that heeded its signal has not answered: the question is a new one, should it come again.
@@ -105,9 +102,11 @@ export class Questions {
       try {
         return await this.#options.send(responses, signal);
       } catch (error) {
-        if (!(error instanceof RequestFailedError) || error.retry === "never" || signal.aborted) throw error;
-        const backoff = Math.min(BACKOFF_MS * 2 ** failures, MAX_BACKOFF_MS);
-        await pauseFor(this.#options.clock, Math.max(backoff, error.retryAfterMs ?? 0), signal);
+        if (!(error instanceof RequestFailedError) || signal.aborted) throw error;
+        // The server may have taken an earlier one whose response was lost, and know the question no more.
+        if (error.retry === "never" && failures > 0) return;
+        if (error.retry === "never") throw error;
+        await pauseFor(this.#options.clock, Math.max(backoffMs(failures), error.retryAfterMs ?? 0), signal);
       }
     }
   }

@@ -21,6 +21,17 @@ const shape = z.object({
   answered: z.array(z.string()).default([]),
 });
 
+/** Whether a reference names its server by a URL, and not by the server's own name. */
+export function isUrl(server: string): boolean {
+  return /^https?:/.test(server);
+}
+
+/** Throws `InvalidReferenceError` where a reference is for another server of the same kind: a URL, or a name. */
+export function checkServer(referred: string, own: string | undefined): void {
+  if (own === undefined || referred === own || isUrl(referred) !== isUrl(own)) return;
+  throw new InvalidReferenceError(`it is for ${referred}, and this client's server is ${own}.`);
+}
+
 export function writeReference(reference: Reference): string {
   return PREFIX + Buffer.from(JSON.stringify(reference)).toString("base64url");
 }

@@ -21,7 +21,7 @@ export interface CommandTarget {
   /** The folder it runs in. Default this process's. */
   cwd?: string;
   /** Where its stderr goes. Default `inherit`. */
-  stderr?: "inherit" | "ignore" | "pipe";
+  stderr?: "inherit" | "ignore";
 }
 
 /** A server behind a URL, with what its requests carry. */
@@ -69,13 +69,13 @@ export function readTarget(target: ClientTarget, clock: Clock): Target {
   if (isSdkClient(target)) return { client: target, url: undefined, open: () => Promise.reject(new TypeError(WHAT)) };
   if ("command" in target) return commandTarget(target);
   if ("url" in target) return urlTarget(target, clock);
-  if ("connect" in target && typeof target.connect === "function") {
+  if (!("callTool" in target) && "connect" in target && typeof target.connect === "function") {
     return {
       client: undefined,
       url: undefined,
-      open: () => {
+      open: async () => {
         const [ours, theirs] = linkedTransports();
-        target.connect(theirs);
+        await target.connect(theirs);
         return ours;
       },
     };

@@ -7,6 +7,7 @@ import type { Clock } from "../task/clock.ts";
 import { waitingClock } from "../task/clock.ts";
 import type { DetailedTask, InputResponses, Task, ToolResult } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
+import { VERSION } from "../task/version.ts";
 import type { CallParams } from "./connection.ts";
 import { Connection } from "./connection.ts";
 import { RequestFailedError } from "./errors.ts";
@@ -14,9 +15,9 @@ import { toRequestFailure } from "./failures.ts";
 import type { TaskRequestOptions, WaitOptions } from "./options.ts";
 import { checkClock, resolveWait } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Awaited, ResultOptions } from "./pending-request.ts";
-import { PendingRequest, checkServer } from "./pending-request.ts";
-import { readReference } from "./reference.ts";
+import type { ResultOptions, Subject } from "./pending-request.ts";
+import { PendingRequest } from "./pending-request.ts";
+import { checkServer, readReference } from "./reference.ts";
 import type { ClientTarget } from "./target.ts";
 import { readTarget } from "./target.ts";
 import { within } from "./within.ts";
@@ -68,7 +69,7 @@ export class TaskClient {
   constructor(target: ClientTarget, options: TaskClientOptions) {
     const {
       name = "errand",
-      version = "0.1.0",
+      version = VERSION,
       registry = createRegistry(),
       clock = waitingClock,
       requestTimeoutMs = 30_000,
@@ -93,15 +94,15 @@ export class TaskClient {
   /**
    * Calls a tool and gives its result, however long it takes; a result with `isError` is one, too. Rejects with
    * `TaskFailedError`, `TaskCancelledError`, `InputRequiredError`, `InputHandlerError`, `WaitTimeoutError`,
-   * `DetachedError` or `RequestFailedError`, or with the reason of the signal.
+   * `DetachedError` or `RequestFailedError`, with the reason of the signal, or as `beginCallTool` throws.
    */
-  callTool(params: CallParams, options: WaitOptions & ResultOptions = {}): Promise<ToolResult> {
+  async callTool(params: CallParams, options: WaitOptions & ResultOptions = {}): Promise<ToolResult> {
     const { onTaskStatus, ...wait } = options;
     return this.beginCallTool(params, wait).result({ onTaskStatus });
   }
 
-  /** Calls a tool and gives how it ended. It rejects with what `onTaskStatus` throws, and with nothing else. */
-  callAndWait(params: CallParams, options: WaitOptions & ResultOptions = {}): Promise<Outcome> {
+  /** Calls a tool and gives how it ended. It rejects with what `onTaskStatus` throws, and as `beginCallTool` throws. */
+  async callAndWait(params: CallParams, options: WaitOptions & ResultOptions = {}): Promise<Outcome> {
     const { onTaskStatus, ...wait } = options;
     return this.beginCallTool(params, wait).outcome({ onTaskStatus });
   }
@@ -120,7 +121,10 @@ export class TaskClient {
     return this.#begin({ call: params }, options);
   }
 
-  /** Waits for a task that is there, whoever made it: by its id, or by a state of it. */
+  /**
+   * Waits for a task that is there, whoever made it: by its id, or by a state of it. Each wait asks by itself what its
+   * task asks: do not have two of them for one task, unless only one answers.
+   */
   follow(task: Task | string, options: WaitOptions = {}): PendingRequest {
     const taskId = typeof task === "string" ? task : task.taskId;
     if (typeof taskId !== "string" || taskId === "") throw new TypeError("follow takes a task, or the id of one.");
@@ -195,8 +199,8 @@ export class TaskClient {
     await this.close();
   }
 
-  #begin(awaited: Awaited, options: WaitOptions): PendingRequest {
-    const pending: PendingRequest = new PendingRequest(awaited, {
+  #begin(subject: Subject, options: WaitOptions): PendingRequest {
+    const pending: PendingRequest = new PendingRequest(subject, {
       connection: this.#connection,
       followers: this.#followers,
       clock: this.#clock,
@@ -208,7 +212,7 @@ export class TaskClient {
     return pending;
   }
 
-  #request<Result>(
+  async #request<Result>(
     what: string,
     { timeoutMs = this.#requestTimeoutMs, signal = NEVER }: TaskRequestOptions,
     work: (signal: AbortSignal) => Promise<Result>,
@@ -223,8 +227,13 @@ export class TaskClient {
     return { role: "followed", task, ...(tool !== undefined && { tool }), ...(server !== undefined && { server }) };
   }
 
-  *#entries(): Iterable<TaskEntry> {
-    for (const pending of this.#pending) if (pending.task !== undefined) yield this.#entryOf(pending, pending.task);
+  /** Several waits for one task are one entry. */
+  #entries(): Iterable<TaskEntry> {
+    const entries = new Map<string, TaskEntry>();
+    for (const pending of this.#pending) {
+      if (pending.task !== undefined) entries.set(pending.task.taskId, this.#entryOf(pending, pending.task));
+    }
+    return entries.values();
   }
 }
 

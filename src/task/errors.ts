@@ -7,6 +7,7 @@ export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 export const RpcCode = {
   parseError: -32700,
   invalidRequest: -32600,
+  methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
   missingCapability: -32021,

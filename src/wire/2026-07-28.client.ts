@@ -2,8 +2,12 @@
 import { z } from "zod";
 import type { DetailedTask, InputRequests, JsonObject, Task, TaskStatus, ToolResult } from "../task/task.ts";
 import { isJsonObject } from "../task/task.ts";
+import { issuesText } from "../task/issues.ts";
 
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const satisfies readonly TaskStatus[];
+
+/** How many questions may be open at once: nobody answers more, and each is looked at with every state. */
+const MAX_QUESTIONS = 100;
 
 /** A task, with what is no more than a hint left out where it makes no sense. */
 const taskShape = z.object({
@@ -57,7 +61,7 @@ export function fromCallResult(result: JsonObject): CallAnswer {
 /** Reads a task without what its status brings: the seed that a call is answered with. Throws `MalformedError`. */
 export function fromTask(value: unknown): Task {
   const parsed = taskShape.safeParse(value);
-  if (!parsed.success) throw new MalformedError(`no task: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new MalformedError(`no task: ${issuesText(parsed.error.issues, "; ")}`);
   const { statusMessage, pollIntervalMs, ...task } = parsed.data;
   return {
     ...task,
@@ -93,7 +97,9 @@ function fromToolResult(value: JsonObject): ToolResult {
 
 function fromInputRequests(value: unknown): InputRequests {
   if (!isJsonObject(value)) throw new MalformedError("inputRequests that are no object");
+  const count = Object.keys(value).length;
+  if (count > MAX_QUESTIONS) throw new MalformedError(`${count} questions at once, where ${MAX_QUESTIONS} are read`);
   const parsed = z.record(z.string(), inputRequestShape).safeParse(value);
-  if (!parsed.success) throw new MalformedError(`a question that is none: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new MalformedError(`a question that is none: ${issuesText(parsed.error.issues, "; ")}`);
   return parsed.data as InputRequests;
 }
