@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { Clock } from "../task/clock.ts";
 import type { Fetch } from "./failures.ts";
 import { heedRetryAfter } from "./failures.ts";
+import { withAbortedBodies } from "./fetch.deno.ts";
 import { linkedTransports } from "./link.ts";
 
 /** A server that is run as a command and spoken to on its stdin and stdout. */
@@ -95,7 +96,7 @@ function urlTarget({ url: given, headers, fetch: own, authProvider }: UrlTarget,
   }
   const fetch: Fetch = own ?? ((input, init) => globalThis.fetch(input, init));
   const options: StreamableHTTPClientTransportOptions = {
-    fetch: heedRetryAfter(fetch, clock),
+    fetch: heedRetryAfter(withAbortedBodies(fetch), clock),
     ...(headers !== undefined && { requestInit: { headers } }),
     ...(authProvider !== undefined && { authProvider }),
   };
