@@ -118,6 +118,11 @@ function retryAfterMs(error: unknown): number {
   return (error as Partial<LookError> | undefined)?.retryAfterMs ?? 0;
 }
 
+/** The error that an event brings: one of the machine's, or of an actor that it invoked. */
+function errorIn(event: object): unknown {
+  return "error" in event ? event.error : undefined;
+}
+
 /** Whether looking again is in vain. */
 function isFinal(doubts: number, error: unknown): boolean {
   const { retry = "always" } = error as Partial<LookError>;
@@ -156,6 +161,8 @@ export const followMachine = setup({
     mayPoll: ({ context }) => context.mode === "auto",
     /** Whether it may poll, but not at once. */
     isHeldOff: ({ context, event }) => context.mode === "auto" && isHeldOff(context, event),
+    /** Whether looking again after a failed look is. */
+    isInVain: ({ context, event }) => isFinal(context.doubts, errorIn(event)),
     isKnown: ({ context }) => context.task !== undefined,
     hasEnded: ({ context }) => context.task !== undefined && hasEnded(context.task),
     asksInVain: ({ context }) => openQuestions(context).some(([, question]) => !context.answers(question)),
@@ -167,6 +174,7 @@ export const followMachine = setup({
       const delayMs = context.failures > 0 ? context.delayMs : pause(context);
       return event.type === "follow.unheard" ? { delayMs: Math.max(delayMs, retryAfterMs(event.error)) } : {};
     }),
+    noteFailure: assign(({ context, event }) => afterFailure(context, errorIn(event))),
     take: assign(({ context, event }) =>
       event.type === "follow.status" ? { task: newest(context, event.task) } : {},
     ),
@@ -214,14 +222,8 @@ export const followMachine = setup({
                   actions: assign(({ context, event }) => afterLook(context, event.output)),
                 },
                 onError: [
-                  {
-                    guard: ({ context, event }) => isFinal(context.doubts, event.error),
-                    target: "#follow.lost",
-                  },
-                  {
-                    target: "pausing",
-                    actions: assign(({ context, event }) => afterFailure(context, event.error)),
-                  },
+                  { guard: "isInVain", target: "#follow.lost" },
+                  { target: "pausing", actions: "noteFailure" },
                 ],
               },
             },
@@ -254,14 +256,8 @@ export const followMachine = setup({
                       actions: assign(({ context, event }) => afterLook(context, event.output)),
                     },
                     onError: [
-                      {
-                        guard: ({ context, event }) => isFinal(context.doubts, event.error),
-                        target: "#follow.lost",
-                      },
-                      {
-                        target: "retrying",
-                        actions: assign(({ context, event }) => afterFailure(context, event.error)),
-                      },
+                      { guard: "isInVain", target: "#follow.lost" },
+                      { target: "retrying", actions: "noteFailure" },
                     ],
                   },
                 },
@@ -285,7 +281,7 @@ export const followMachine = setup({
     left: { type: "final", output: { type: "left" } },
     lost: {
       type: "final",
-      output: ({ event }) => ({ type: "lost", error: "error" in event ? event.error : undefined }),
+      output: ({ event }) => ({ type: "lost", error: errorIn(event) }),
     },
   },
 });
