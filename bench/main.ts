@@ -4,6 +4,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { calledBy, runtimes, titles, version } from "../scripts/lib/runtimes.mjs";
 import { flat } from "./flat.ts";
+import { follow } from "./follow.ts";
 import { heap } from "./heap.ts";
 import type { Report } from "./lib/report.ts";
 import { format } from "./lib/report.ts";
@@ -12,7 +13,7 @@ import { sizes } from "./sizes.ts";
 import { tasksGet } from "./tasks-get.ts";
 import { toolCall } from "./tool-call.ts";
 
-const measurements = { "tasks-get": tasksGet, heap, flat, "tool-call": toolCall, listen };
+const measurements = { "tasks-get": tasksGet, heap, flat, "tool-call": toolCall, listen, follow };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

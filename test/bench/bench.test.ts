@@ -20,7 +20,7 @@ describe("the bench", () => {
     assert.match(result.version, /^\d+\.\d+\.\d+$/);
     assert.deepEqual(
       result.reports.map(({ name }) => name),
-      ["tasks-get", "heap", "flat", "tool-call", "listen"],
+      ["tasks-get", "heap", "flat", "tool-call", "listen", "follow"],
     );
     for (const { name, rows } of result.reports) {
       assert.ok(rows.length > 0, name);
@@ -43,7 +43,7 @@ describe("the bench", () => {
   it("names what there is when asked for something else", async () => {
     const { code, output } = await bench("nothing-of-the-kind");
     assert.equal(code, 2);
-    assert.match(output, /tasks-get, heap, flat, tool-call, listen/);
+    assert.match(output, /tasks-get, heap, flat, tool-call, listen, follow/);
   });
 });
 
