@@ -9,6 +9,8 @@ import { RequestFailedError } from "./errors.ts";
 
 /** How many tasks one stream is about at most, until a server bounds it further. */
 const TASKS_PER_STREAM = 1_000;
+/** A stream of so many tasks or fewer is never left beside a new one. */
+const SMALL = 64;
 /** How long tasks are gathered for the next stream. */
 const GATHER_MS = 10;
 
@@ -38,8 +40,8 @@ export interface ListenerOptions {
 
 /**
  * Listens to tasks for all who follow them on one connection (Tasks, "Task Status Notifications"). What a stream is
- * about cannot be changed, so a new task comes with a new stream, which takes the place of the last one while that has
- * room: a few streams in all, however many tasks there are.
+ * about cannot be changed, so a new task comes with a new stream, which takes the place of the last ones that are small
+ * or no larger: a few streams in all, and a few for each task, however many tasks there are.
  */
 export class Listener {
   readonly #options: ListenerOptions;
@@ -115,8 +117,13 @@ export class Listener {
       if (added.length === this.#tasksPerStream) break;
     }
     if (added.length === 0) return;
-    const carried = [...(this.#streams.at(-1)?.heard ?? [])];
-    const taskIds = carried.length + added.length <= this.#tasksPerStream ? [...carried, ...added] : added;
+    let taskIds = added;
+    for (const { heard } of this.#streams.toReversed()) {
+      const room = this.#tasksPerStream - taskIds.length;
+      // Carried over to a stream at least twice as large each time, a task is so a few times, however many come.
+      if (heard.size > Math.min(Math.max(taskIds.length, SMALL), room)) break;
+      taskIds = [...heard, ...taskIds];
+    }
     const stream: Stream = { taskIds, heard: new Set(), over: new AbortController() };
     this.#opening = stream;
     const opened = () => {
