@@ -10,7 +10,6 @@ type Way = "auto" | "poll" | "ext-tasks";
 type Counts = Record<string, number>;
 
 interface Followed {
-  readonly tasks: number;
   /** Requests while the tasks were made, while nothing happened to them, and until all results were there. */
   readonly requests: Readonly<Record<"making" | "idle" | "ending", Counts>>;
   /** Of the client's heap for each task, and of its processor's time while they were open. */
@@ -29,53 +28,47 @@ const CALLS = 32;
 
 /** Many tasks followed at once on one connection, against the official extension package on the same server. */
 export async function follow(runtime: Runtime, { follow: size }: Sizes): Promise<Report> {
-  const { tasks, peerTasks, pollMs, idleMs, endingMs } = size;
-  const measure = (server: Child, way: Way, count: number) =>
+  const { tasks, pollMs, idleMs, endingMs } = size;
+  const measure = (server: Child, way: Way) =>
     withChildren({ client: startChild(runtime, "follow.child.ts", [way]) }, async ({ client }): Promise<Followed> => {
       await client.ask("connect", { url: await server.ask<string>("start") });
       // What is made once, by the first tasks, is no task's weight.
-      await client.ask("follow", { tasks: Math.ceil(count / 10), calls: CALLS });
+      await client.ask("follow", { tasks: Math.ceil(tasks / 10), calls: CALLS });
       await server.ask("finish", { overMs: endingMs / 10 });
       await client.ask("collect");
       await server.ask("asked");
-      await client.ask("follow", { tasks: count, calls: CALLS });
+      await client.ask("follow", { tasks, calls: CALLS });
       // Until the last of them are listened to.
       await setTimeout(Math.min(idleMs, 500));
       const bytes = await client.ask<number>("weigh");
       const before = await client.ask<number>("cpu");
       const making = await server.ask<Counts>("asked");
       await setTimeout(idleMs);
-      const microseconds = ((await client.ask<number>("cpu")) - before) / count;
+      const microseconds = ((await client.ask<number>("cpu")) - before) / tasks;
       const idle = await server.ask<Counts>("asked");
       const ended = server.ask("finish", { overMs: endingMs });
       const collected = await client.ask<Collected>("collect");
       await ended;
       const ending = await server.ask<Counts>("asked");
-      return { tasks: count, requests: { making, idle, ending }, bytes, microseconds, ...collected };
+      return { requests: { making, idle, ending }, bytes, microseconds, ...collected };
     });
 
   return withChildren({ server: startChild(runtime, "follow.server.ts", [String(pollMs)]) }, async ({ server }) => {
-    const peer = await measure(server, "ext-tasks", peerTasks);
-    const auto = await measure(server, "auto", tasks);
-    const poll = await measure(server, "poll", tasks);
+    const peer = await measure(server, "ext-tasks");
+    const auto = await measure(server, "auto");
+    const poll = await measure(server, "poll");
     const rows = (name: string, followed: Followed): Row[] => {
       const row = (what: string, unit: string, of: (one: Followed) => number): Row => {
         const value = of(followed);
         return { what: `${name}: ${what}`, value, unit, ratio: value / of(peer), peer: "ext-tasks" };
       };
-      const asked = (phases: readonly Counts[], methods: readonly string[], count: number) =>
-        phases.flatMap((counts) => methods.map((method) => counts[method] ?? 0)).reduce((a, b) => a + b, 0) / count;
+      const asked = (phases: readonly Counts[], methods: readonly string[]) =>
+        phases.flatMap((counts) => methods.map((method) => counts[method] ?? 0)).reduce((a, b) => a + b, 0) / tasks;
       const [get, both] = [["tasks/get"], ["tasks/get", "subscriptions/listen"]];
       return [
-        row(`tasks/get while idle for ${idleMs} ms`, "requests/task", ({ requests: { idle }, tasks: count }) =>
-          asked([idle], get, count),
-        ),
-        row("tasks/get in all", "requests/task", ({ requests, tasks: count }) =>
-          asked(Object.values(requests), get, count),
-        ),
-        row("with subscriptions/listen", "requests/task", ({ requests, tasks: count }) =>
-          asked(Object.values(requests), both, count),
-        ),
+        row(`tasks/get while idle for ${idleMs} ms`, "requests/task", ({ requests: { idle } }) => asked([idle], get)),
+        row("tasks/get in all", "requests/task", ({ requests }) => asked(Object.values(requests), get)),
+        row("with subscriptions/listen", "requests/task", ({ requests }) => asked(Object.values(requests), both)),
         row("heap of the client", "bytes/task", ({ bytes }) => bytes),
         row("the client's processor time while idle", "µs/task", ({ microseconds }) => microseconds),
         row("from a task's end to its result, median", "ms", ({ delays }) => median(delays)),
@@ -91,7 +84,7 @@ export async function follow(runtime: Runtime, { follow: size }: Sizes): Promise
       rows: [
         ...rows(`Errand listening, ${tasks} tasks`, auto),
         ...rows(`Errand polling, ${tasks} tasks`, poll),
-        ...rows(`ext-tasks, ${peerTasks} tasks`, peer),
+        ...rows(`ext-tasks, ${tasks} tasks`, peer),
       ],
     };
   });

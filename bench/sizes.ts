@@ -10,12 +10,11 @@ export interface Sizes {
   /** Tasks with one listener each, listeners on one task, and how many such tasks there are. */
   readonly listen: { readonly tasks: number; readonly listeners: number; readonly rounds: number };
   /**
-   * Tasks that are followed, and that the peer follows; the pause its server asks for, how long they are idle, and how
+   * Tasks that are followed, the milliseconds that their server wants between two polls, how long they are idle, and how
    * long they take to end.
    */
   readonly follow: {
     readonly tasks: number;
-    readonly peerTasks: number;
     readonly pollMs: number;
     readonly idleMs: number;
     readonly endingMs: number;
@@ -30,7 +29,7 @@ export const sizes: Record<"full" | "quick" | "tiny", Sizes> = {
     flat: { live: [100, 1_000, 10_000, 100_000], operations: 100, rounds: 60 },
     call: { calls: 400, rounds: 15 },
     listen: { tasks: 400, listeners: 1_000, rounds: 7 },
-    follow: { tasks: 10_000, peerTasks: 10_000, pollMs: 10_000, idleMs: 5_000, endingMs: 5_000 },
+    follow: { tasks: 10_000, pollMs: 10_000, idleMs: 5_000, endingMs: 5_000 },
   },
   quick: {
     get: { connections: 16, ms: 400, rounds: 3 },
@@ -38,7 +37,7 @@ export const sizes: Record<"full" | "quick" | "tiny", Sizes> = {
     flat: { live: [100, 10_000], operations: 100, rounds: 20 },
     call: { calls: 100, rounds: 7 },
     listen: { tasks: 100, listeners: 1_000, rounds: 3 },
-    follow: { tasks: 1_000, peerTasks: 1_000, pollMs: 2_000, idleMs: 2_000, endingMs: 2_000 },
+    follow: { tasks: 1_000, pollMs: 2_000, idleMs: 2_000, endingMs: 2_000 },
   },
   tiny: {
     get: { connections: 2, ms: 40, rounds: 1 },
@@ -46,6 +45,6 @@ export const sizes: Record<"full" | "quick" | "tiny", Sizes> = {
     flat: { live: [20, 40], operations: 10, rounds: 2 },
     call: { calls: 5, rounds: 2 },
     listen: { tasks: 3, listeners: 5, rounds: 1 },
-    follow: { tasks: 20, peerTasks: 20, pollMs: 100, idleMs: 200, endingMs: 50 },
+    follow: { tasks: 20, pollMs: 100, idleMs: 200, endingMs: 50 },
   },
 };
