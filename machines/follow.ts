@@ -35,6 +35,8 @@ export interface FollowContext extends FollowInput {
 export interface LookError {
   /** `never`: the server means it. `few`: it may be a mishap of what lies between. `always`: it will pass. */
   readonly retry: "never" | "few" | "always";
+  /** Whether the server answered, and is not to be asked sooner for it. Default `true`. */
+  readonly answered?: boolean;
   /** How long the server wants to be left alone, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
@@ -99,12 +101,17 @@ function afterLook(context: FollowContext, task: DetailedTask): Partial<FollowCo
 }
 
 function afterFailure(context: FollowContext, error: unknown): Partial<FollowContext> {
-  const { retry } = error as Partial<LookError>;
+  const { retry, answered = true } = error as Partial<LookError>;
   return {
     failures: context.failures + 1,
     failure: error,
     doubts: context.doubts + (retry === "few" ? 1 : 0),
-    delayMs: Math.max(pause(context), backoffMs(context.failures), retryAfterMs(error)),
+    // The server's own pause may be minutes: it does not count where the server was not reached.
+    delayMs: Math.max(
+      answered ? pause(context) : context.minPollIntervalMs,
+      backoffMs(context.failures),
+      retryAfterMs(error),
+    ),
   };
 }
 
@@ -152,8 +159,8 @@ export const followMachine = setup({
     /** How long an acknowledgement may take, before the task is looked at instead. */
     acknowledgement: 5_000,
     /** How long the server may take to tell the present state by itself, after the acknowledgement. */
-    firstState: 20,
-    /** Until a look at a task of which nothing is heard. */
+    firstState: 200,
+    /** Until a look at a task that is listened to, in case that what there was to hear is lost. */
     silence: ({ context }) => context.maxPollIntervalMs,
   },
   guards: {

@@ -30,6 +30,8 @@ export class RequestFailedError extends ErrandError implements LookError {
   readonly retryAfterMs: number | undefined;
   /** Whether the same request may succeed later: `never`, `always`, or perhaps, so that it is tried a `few` times. */
   readonly retry: LookError["retry"];
+  /** Whether the server answered at all. */
+  readonly answered: boolean;
 
   constructor(error: Partial<JsonRpcError> & { message: string }, failure: RequestFailure = {}) {
     super("REQUEST_FAILED", error.code ?? TRANSPORT, error.message, error.data);
@@ -37,6 +39,7 @@ export class RequestFailedError extends ErrandError implements LookError {
     this.status = status;
     this.retryAfterMs = retryAfterMs;
     if (cause !== undefined) this.cause = cause;
+    this.answered = error.code !== undefined || status !== undefined || retry !== undefined;
     this.retry = retry ?? whenToRetry(this.rpcCode, status);
   }
 }

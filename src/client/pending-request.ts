@@ -80,6 +80,7 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   #taskId: string | undefined;
   #follower: Follower | undefined;
   #known: FollowContext | undefined;
+  #answerer: Answerer | undefined;
   #questions: Questions | undefined;
   #told = "";
 
@@ -226,16 +227,10 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   }
 
   #follow(taskId: string, task: DetailedTask | undefined, answerer: Answerer): void {
-    const { connection, followers, clock, wait } = this.#options;
+    const { followers, wait } = this.#options;
     const { mode, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs } = wait;
     this.#taskId = taskId;
-    this.#questions = new Questions({
-      answerer,
-      clock,
-      send: (responses, signal) => connection.update(taskId, responses, signal),
-      onAnswered: (key) => this.#follower?.answered(key),
-      onFailed: (key, error) => void this.#onInputFailed(key, error),
-    });
+    this.#answerer = answerer;
     const answered = "call" in this.#subject ? [] : this.#subject.answered;
     const answers = answerer.answers.bind(answerer);
     this.#follower = followers.follow(
@@ -264,7 +259,22 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     }
     const open = openQuestions(context);
     // One that nobody answers ends the wait: then no handler runs at all.
-    if (open.every(([, question]) => context.answers(question))) this.#questions?.update(task, open);
+    if (open.some(([, question]) => !context.answers(question))) return;
+    // Few tasks ask anything.
+    if (open.length > 0) this.#questions ??= this.#startAsking(context.taskId);
+    this.#questions?.update(task, open);
+  }
+
+  #startAsking(taskId: string): Questions | undefined {
+    const { connection, clock } = this.#options;
+    if (this.#answerer === undefined) return undefined;
+    return new Questions({
+      answerer: this.#answerer,
+      clock,
+      send: (responses, signal) => connection.update(taskId, responses, signal),
+      onAnswered: (key) => this.#follower?.answered(key),
+      onFailed: (key, error) => void this.#onInputFailed(key, error),
+    });
   }
 
   #onFollowed(end: FollowEnd): void {

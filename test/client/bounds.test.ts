@@ -251,7 +251,7 @@ describe("the limit of a wait", () => {
       server.complete(taskId);
       await pass(SECOND);
       assert.equal(textOf(await pending.outcome()), "done");
-      assert.deepEqual(server.times("tasks/get"), [1_000, 4_000]);
+      assert.deepEqual(server.times("tasks/get"), [1_000, 3_500]);
     }),
   );
 

@@ -219,6 +219,21 @@ describe("polling", () => {
     );
   }
 
+  it(
+    "looks again soon where the server was not reached, whatever pause it asked for",
+    withDifficult({ server: { pollIntervalMs: 2 * MINUTE } }, async ({ server, begin, pass }) => {
+      server.on("tasks/get", drops, drops, fails(-32603), usual);
+      const { pending, taskId } = await begin({ mode: "poll", timeoutMs: 10 * MINUTE });
+      await pass(2 * MINUTE + 2_000);
+      server.complete(taskId);
+      await pass(2 * MINUTE);
+      assert.equal(textOf(await pending.outcome()), "done");
+      const first = 2 * MINUTE;
+      // It answered the third time, and is left alone as it asks.
+      assert.deepEqual(server.times("tasks/get"), [first, first + 500, first + 1_500, 2 * first + 1_500]);
+    }),
+  );
+
   for (const [name, behaviour] of [
     ["the task is unknown", fails(-32602, "Task not found", { hint: "gone" })],
     ["the method is unknown", fails(-32601, "Method not found")],
@@ -366,7 +381,7 @@ describe("listening", () => {
           server.usual(exchange);
         });
         const { pending } = await begin({ mode });
-        await pass(100);
+        await pass(300);
         assert.equal(textOf(await pending.outcome()), "done");
         assert.equal(server.count("tasks/get"), 1);
       }),

@@ -52,6 +52,7 @@ const errors: unknown[] = [
   { name: "away", retry: "always" },
   { name: "busy", retry: "always", retryAfterMs: 45_000 },
   "just a word",
+  { name: "unreached", retry: "always", answered: false },
 ];
 /** Why nothing is heard any more: the last with a wish. */
 const silences: unknown[] = [{ name: "gone" }, { name: "full", retry: "always", retryAfterMs: 60_000 }];
@@ -89,7 +90,7 @@ const TIMERS: Partial<Record<Place, string>> = {
   quiet: "silence",
 };
 /** The milliseconds that the machine waits in a place that is none between two looks, from when it comes there. */
-const WAITS: Partial<Record<Place, number>> = { subscribing: 5_000, acknowledged: 20, quiet: MAX };
+const WAITS: Partial<Record<Place, number>> = { subscribing: 5_000, acknowledged: 200, quiet: MAX };
 
 /** The places that each mode has. */
 const PLACES: Record<FollowMode, readonly Place[]> = {
@@ -129,6 +130,10 @@ function broughtBy(step: Step): DetailedTask | undefined {
 
 /** How long a server wants to be left alone, by the error of a step. */
 const wishOf = (step: Step) => (step as { error?: { retryAfterMs?: number } }).error?.retryAfterMs ?? 0;
+
+/** The least that is waited after a look that failed: what the server asks for, if it was there to ask. */
+const leastOf = (step: Step, task: DetailedTask | undefined) =>
+  (step as { error?: { answered?: boolean } }).error?.answered === false ? MIN : hinted(task);
 
 /** What the error of a step is called. */
 const nameOf = (step: Step) => (step as { error?: { name?: string } }).error?.name;
@@ -315,7 +320,7 @@ for (const mode of MODES) {
         if (isDone(step)) {
           assert.equal(delayMs, hinted(task));
         } else if (isFailed(step)) {
-          assert.equal(delayMs, Math.max(hinted(task), 500 * 2 ** (failures - 1), wishOf(step)));
+          assert.equal(delayMs, Math.max(leastOf(step, task), 500 * 2 ** (failures - 1), wishOf(step)));
         } else if (step.type === "follow.unheard" && placeOf(after) === "pausing" && placeOf(before) !== "pausing") {
           const pause = before.context.failures > 0 ? before.context.delayMs : hinted(task);
           assert.equal(delayMs, Math.max(pause, wishOf(step)));
@@ -543,7 +548,7 @@ async function walk(world: World, steps: Iterable<Step>): Promise<void> {
     const { task, failures } = world.snapshot.context;
     const backoffMs = Math.min(500 * 2 ** (failures - 1), 30_000);
     if (isDone(step)) pauseMs = hinted(task);
-    else if (isFailed(step)) pauseMs = Math.max(hinted(task), backoffMs, wishOf(step));
+    else if (isFailed(step)) pauseMs = Math.max(leastOf(step, task), backoffMs, wishOf(step));
     else if (failures === 0) pauseMs = Math.max(hinted(task), wishOf(step));
     else pauseMs = Math.max(pauseMs, wishOf(step));
     if (world.end !== undefined) continue;
