@@ -1,7 +1,7 @@
 // A client that follows many tasks at once on one connection, in one of several ways: `follow.ts` starts it for each.
 import process from "node:process";
 import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
-import type { FollowMode } from "../machines/follow.ts";
+import type { FollowMode } from "../src/client/mod.ts";
 import { createTaskClient } from "../src/client/mod.ts";
 import { answerCommands, cpu } from "./lib/commands.ts";
 import { openSession } from "./lib/ext-tasks.ts";

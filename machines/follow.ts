@@ -1,8 +1,6 @@
 import { assign, fromCallback, fromPromise, setup } from "xstate";
+import type { FollowMode, LookError } from "../src/task/follow.ts";
 import type { DetailedTask, InputRequest } from "../src/task/task.ts";
-
-/** How a task is waited for: by listening where the server can, by listening alone, or by polling alone. */
-export type FollowMode = "auto" | "listen" | "poll";
 
 /** What a follower starts with. Durations are milliseconds. */
 export interface FollowInput {
@@ -29,16 +27,6 @@ export interface FollowContext extends FollowInput {
   readonly doubts: number;
   /** How long until the next look. */
   readonly delayMs: number;
-}
-
-/** What a failed look says of looking again. */
-export interface LookError {
-  /** `never`: the server means it. `few`: it may be a mishap of what lies between. `always`: it will pass. */
-  readonly retry: "never" | "few" | "always";
-  /** Whether the server answered, and is not to be asked sooner for it. Default `true`. */
-  readonly answered?: boolean;
-  /** How long the server wants to be left alone, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
 }
 
 /** What can happen to a followed task. */

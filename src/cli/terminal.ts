@@ -38,7 +38,7 @@ export function tolerateBrokenPipes(): void {
 /** Begins the line anew. */
 const ERASE = "\r\x1b[2K";
 /** What is wider than the terminal is cut off, by the terminal itself where characters are wider than one cell. */
-const oneRow = (text: string) => `${ERASE}\x1b[?7l${dim(Array.from(text).slice(0, stderr.columns).join(""))}\x1b[?7h`;
+const oneRow = (text: string) => `${ERASE}\x1b[?7l${dim(Array.from(text).slice(0, stderr.columns || 80).join(""))}\x1b[?7h`;
 
 /** How often the live line is written anew, and how often plain lines tell of small things, in milliseconds. */
 const PACE_MS = 1_000;

@@ -23,7 +23,7 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   /** How long one request of a wait, and connecting, may take. */
   readonly requestTimeoutMs: number;
-  /** How many requests about tasks are under way at once. */
+  /** How many looks at tasks are under way at once. */
   readonly requests: number;
 }
 
@@ -146,14 +146,16 @@ export class Connection implements FollowSource {
 
   /** Whether the server says that it serves tasks (Tasks, "Capability Negotiation"). */
   async supportsTasks(signal: AbortSignal): Promise<boolean> {
-    const { extensions } = (await this.client(signal)).getServerCapabilities() ?? {};
-    return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
+    const client = await this.client(signal);
+    const { extensions } = client.getServerCapabilities() ?? {};
+    // The older revisions have no extensions, whatever the server says.
+    return client.getProtocolEra() === "modern" && isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
   }
 
   /** Calls a tool. Rejects with `RequestFailedError`, or with the signal's reason. */
   async call(params: CallParams, { capabilities, signal, onProgress, onLate }: CallRequestOptions): Promise<CallAnswer> {
-    const channel = await this.#channel(signal);
     const attempt = async () => {
+      const channel = await this.#channel(signal);
       const framed = await unless(signal, () => channel.frame({ ...params }));
       const own = { ...framed.params, _meta: await this.#meta(channel, capabilities, framed.params["_meta"]) };
       return channel.request(
@@ -168,10 +170,15 @@ export class Connection implements FollowSource {
       );
     };
     const result = await attempt().catch(async (error: unknown) => {
-      if (!isHeaderMismatch(error)) throw error;
-      // The server wants an argument in a header, as the tool's newest definition says.
-      const client = await this.client(signal);
-      await client.listTools(undefined, { cacheMode: "refresh", signal, timeout: 2 ** 31 - 1 });
+      if (isHeaderMismatch(error)) {
+        // The server wants an argument in a header, as the tool's newest definition says.
+        const client = await this.client(signal);
+        await client.listTools(undefined, { cacheMode: "refresh", signal, timeout: 2 ** 31 - 1 });
+      } else if (this.#isSessionLost(error)) {
+        await this.#reset();
+      } else {
+        throw error;
+      }
       return attempt();
     });
     return reading("tools/call", () => fromCallResult(result));
@@ -179,8 +186,14 @@ export class Connection implements FollowSource {
 
   /** `tasks/get`. Rejects with `RequestFailedError`, or with the signal's reason. */
   async look(taskId: string, signal: AbortSignal): Promise<DetailedTask> {
-    const result = await this.#taskRequest("tasks/get", { taskId }, signal);
-    return reading("tasks/get", () => fromDetailedTask(result, taskId));
+    // What people do, answer and cancel, waits in no line.
+    if (!(await this.#slots.take(signal))) throw signal.reason;
+    try {
+      const result = await this.#taskRequest("tasks/get", { taskId }, signal);
+      return reading("tasks/get", () => fromDetailedTask(result, taskId));
+    } finally {
+      this.#slots.free();
+    }
   }
 
   /** `tasks/update`. */
@@ -221,6 +234,19 @@ export class Connection implements FollowSource {
     return Channel.of(await this.client(signal));
   }
 
+  /** Whether the server has forgotten the session, which only its older revisions have (2025-11-25, "Session Management"). */
+  #isSessionLost(error: unknown): boolean {
+    const isNotFound = error instanceof RequestFailedError && error.status === 404;
+    return isNotFound && !this.isGiven && this.#client?.getProtocolEra() === "legacy";
+  }
+
+  /** Lets go of the connection, so that the next request makes another. */
+  async #reset(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.close().catch(() => {});
+  }
+
   /** The `_meta` of a request that declares the extension, and more capabilities, on top of the client's own. */
   async #meta(channel: Channel, more: JsonObject, framed?: unknown): Promise<JsonObject> {
     const meta = isJsonObject(framed) ? framed : await channel.envelope();
@@ -231,25 +257,13 @@ export class Connection implements FollowSource {
     return { ...meta, [CLIENT_CAPABILITIES_META_KEY]: declared };
   }
 
-  async #taskRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  #taskRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const { clock, requestTimeoutMs } = this.#options;
-    if (!(await this.#slots.take(signal))) throw signal.reason;
-    try {
-      return await within(
-        {
-          clock,
-          ms: requestTimeoutMs,
-          signal,
-          late: () => new RequestFailedError({ message: `${method} was not answered within ${requestTimeoutMs} ms` }),
-        },
-        async (bounded) => {
-          const channel = await this.#channel(bounded);
-          return channel.request({ method, params: { ...params, _meta: await this.#meta(channel, {}) } }, { signal: bounded });
-        },
-      );
-    } finally {
-      this.#slots.free();
-    }
+    const late = () => new RequestFailedError({ message: `${method} was not answered within ${requestTimeoutMs} ms` });
+    return within({ clock, ms: requestTimeoutMs, signal, late }, async (bounded) => {
+      const channel = await this.#channel(bounded);
+      return channel.request({ method, params: { ...params, _meta: await this.#meta(channel, {}) } }, { signal: bounded });
+    });
   }
 }
 

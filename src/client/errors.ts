@@ -1,4 +1,4 @@
-import type { LookError } from "../../machines/follow.ts";
+import type { LookError } from "../task/follow.ts";
 import { ErrandError, RpcCode } from "../task/errors.ts";
 import type { DetailedTask, InputRequests, JsonRpcError } from "../task/task.ts";
 
@@ -46,7 +46,7 @@ export class RequestFailedError extends ErrandError implements LookError {
 
 function whenToRetry(rpcCode: number, status: number | undefined): LookError["retry"] {
   if (FINAL_CODES.has(rpcCode) || status === 401 || status === 403) return "never";
-  const isPassing = status === undefined || status >= 500 || status === 408 || status === 425 || status === 429;
+  const isPassing = status === undefined || status >= 500 || status === 404 || status === 408 || status === 425 || status === 429;
   return isPassing ? "always" : "few";
 }
 

@@ -19,6 +19,8 @@ export function toRequestFailure(error: unknown): RequestFailedError {
   for (let inner = error; inner instanceof Error; inner = inner.cause) if (inner instanceof RequestFailedError) return inner;
   if (error instanceof SdkHttpError) {
     const { status, text } = error.data;
+    // The SDK says why it did not go where it was sent.
+    if (status >= 300 && status < 400) return new RequestFailedError({ message: error.message }, { status, cause: error });
     return httpFailure(status, typeof text === "string" ? text : "", undefined, error);
   }
   if (error instanceof ProtocolError) {
@@ -26,6 +28,9 @@ export function toRequestFailure(error: unknown): RequestFailedError {
   }
   if (error instanceof SdkError && isJsonObject(error.data) && typeof error.data["code"] === "number") {
     return new RequestFailedError({ code: error.data["code"], message: error.message }, { cause: error });
+  }
+  if (error instanceof SyntaxError || (error instanceof Error && "issues" in error)) {
+    return new RequestFailedError({ message: "The server's answer is no JSON-RPC response" }, { cause: error, retry: "few" });
   }
   return new RequestFailedError({ message: reasonOf(error) }, { cause: error });
 }

@@ -89,7 +89,9 @@ export class Listener {
     if (heard === undefined || !heard.tells.delete(tell) || heard.tells.size > 0) return;
     this.#forget(taskId, heard);
     const opening = this.#opening;
-    if (opening?.taskIds.every((wanted) => !this.#heard.has(wanted)) === true) this.#drop(opening);
+    // What is heard on another stream already does not need this one.
+    const isWanted = (wanted: string) => this.#heard.has(wanted) && this.#heard.get(wanted)?.stream === undefined;
+    if (opening !== undefined && !opening.taskIds.some(isWanted)) this.#drop(opening);
   }
 
   #forget(taskId: string, { stream }: Heard): void {

@@ -31,7 +31,7 @@ export { PendingRequest } from "./pending-request.ts";
 export type { ClientTarget, CommandTarget, HostTarget, UrlTarget } from "./target.ts";
 export type { TaskClientOptions } from "./task-client.ts";
 export { TaskClient, createTaskClient } from "./task-client.ts";
-export type { FollowMode } from "../../machines/follow.ts";
+export type { FollowMode } from "../task/follow.ts";
 export type { TaskEntry } from "../registry/task-registry.ts";
 export { TaskRegistry, createRegistry } from "../registry/task-registry.ts";
 export type { Root, SamplingResult } from "../run/context.ts";

@@ -1,5 +1,5 @@
 import { checkDuration } from "../run/policy.ts";
-import type { FollowMode } from "../../machines/follow.ts";
+import type { FollowMode } from "../task/follow.ts";
 import type { Clock } from "../task/clock.ts";
 import type { Progress } from "./connection.ts";
 import type { Input } from "./input.ts";
@@ -27,15 +27,15 @@ export interface WaitOptions {
   /** The least that the pause may be, whatever the server says. Default 100. */
   minPollIntervalMs?: number | undefined;
   /**
-   * The most that the pause may be, whatever the server says, but for `Retry-After`; and, where `mode` is `auto`, how long
-   * nothing may be heard while listening, before the task is looked at. Default 300 000.
+   * The most that the pause may be, whatever the server says, but for `Retry-After`; and, where `mode` is `auto`, how long a
+   * task that is listened to is not looked at, in case that the stream brings nothing. Default 300 000.
    */
   maxPollIntervalMs?: number | undefined;
   /**
    * Who answers what the call or its task asks: handlers by kind, a function of the task, or `"return"`, which ends the
    * wait with the questions. It is also what the call declares: a server that keeps to the protocol asks nothing of a
    * kind without a handler, and anything where `input` is a function or `"return"`. Default the given SDK client's own
-   * handlers, and nobody for clients that Errand makes.
+   * handlers, and nobody for clients that Errand makes. Servers of the revisions before 2026-07-28 ask a given client alone.
    */
   input?: Input | undefined;
   /** Whether the task is cancelled when answering fails (`InputHandlerError`). Default `false`: it keeps running. */

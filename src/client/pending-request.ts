@@ -171,7 +171,11 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
     if (taskId === undefined) return this.#end({ status: "cancelled", task: undefined });
     // The wait may be over, and the task go on.
     if (this.task !== undefined && isTerminal(this.task)) return;
-    await connection.cancel(taskId);
+    // That it was cancelled may be told before the server has said that it took note.
+    const ended = this.#isOver ? [] : [this.#ended.promise];
+    const noted = connection.cancel(taskId);
+    noted.catch(() => {});
+    await Promise.race([noted, ...ended]);
     if (this.#isOver) return;
     // The next look may be minutes away.
     const task = await connection.look(taskId, this.#over.signal).catch(() => undefined);
@@ -272,6 +276,11 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
       answerer: this.#answerer,
       clock,
       send: (responses, signal) => connection.update(taskId, responses, signal),
+      isOpen: async (keys, signal) => {
+        const { answered } = this.#known ?? { answered: [] };
+        const open = openQuestions({ task: await connection.look(taskId, signal), answered });
+        return open.some(([key]) => keys.includes(key));
+      },
       onAnswered: (key) => this.#follower?.answered(key),
       onFailed: (key, error) => void this.#onInputFailed(key, error),
     });

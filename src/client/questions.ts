@@ -10,6 +10,8 @@ export interface QuestionsOptions {
   readonly clock: Clock;
   /** Sends answers (`tasks/update`). */
   readonly send: (responses: JsonObject, signal: AbortSignal) => Promise<void>;
+  /** Whether the server still shows one of the questions. */
+  readonly isOpen: (keys: readonly string[], signal: AbortSignal) => Promise<boolean>;
   /** Hears of a key that is answered: the server has the answer. */
   readonly onAnswered: (key: string) => void;
   /** Hears of a question whose answer failed. */
@@ -103,9 +105,11 @@ export class Questions {
         return await this.#options.send(responses, signal);
       } catch (error) {
         if (!(error instanceof RequestFailedError) || signal.aborted) throw error;
-        // The server may have taken an earlier one whose response was lost, and know the question no more.
-        if (error.retry === "never" && failures > 0) return;
-        if (error.retry === "never") throw error;
+        if (error.retry === "never") {
+          // The server may have taken an earlier one whose response was lost, and know the question no more.
+          if (failures > 0 && !(await this.#options.isOpen(Object.keys(responses), signal))) return;
+          throw error;
+        }
         await pauseFor(this.#options.clock, Math.max(backoffMs(failures), error.retryAfterMs ?? 0), signal);
       }
     }

@@ -9,6 +9,7 @@ import type { Clock } from "../task/clock.ts";
 import type { Fetch } from "./failures.ts";
 import { heedRetryAfter } from "./failures.ts";
 import { withAbortedBodies } from "./fetch.deno.ts";
+import { withoutSilenceLimit } from "./fetch.node.ts";
 import { linkedTransports } from "./link.ts";
 
 /** A server that is run as a command and spoken to on its stdin and stdout. */
@@ -94,7 +95,7 @@ function urlTarget({ url: given, headers, fetch: own, authProvider }: UrlTarget,
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     throw new TypeError(`"${String(given)}" is no http or https URL. ${WHAT}`);
   }
-  const fetch: Fetch = own ?? ((input, init) => globalThis.fetch(input, init));
+  const fetch: Fetch = own ?? withoutSilenceLimit((input, init) => globalThis.fetch(input, init));
   const options: StreamableHTTPClientTransportOptions = {
     fetch: heedRetryAfter(withAbortedBodies(fetch), clock),
     ...(headers !== undefined && { requestInit: { headers } }),

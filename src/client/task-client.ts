@@ -39,7 +39,7 @@ export interface TaskClientOptions extends WaitOptions {
   requestTimeoutMs?: number;
   /** What the client bounds. */
   limits?: {
-    /** Requests about tasks that are under way at once. Default 32. */
+    /** Looks at tasks (`tasks/get`) that are under way at once. Default 32. */
     requests?: number;
   };
 }
@@ -126,7 +126,7 @@ export class TaskClient {
    * task asks: do not have two of them for one task, unless only one answers.
    */
   follow(task: Task | string, options: WaitOptions = {}): PendingRequest {
-    const taskId = typeof task === "string" ? task : task.taskId;
+    const taskId = typeof task === "string" ? task : task?.taskId;
     if (typeof taskId !== "string" || taskId === "") throw new TypeError("follow takes a task, or the id of one.");
     const known = typeof task !== "string" && task.status === "working" ? { ...task, status: task.status } : undefined;
     return this.#begin({ taskId, task: known, tool: undefined, server: undefined, answered: [] }, options);

@@ -53,8 +53,11 @@ export function fromCallResult(result: JsonObject): CallAnswer {
         requestState: typeof requestState === "string" ? requestState : undefined,
       };
     }
-    default:
+    case undefined:
+    case "complete":
       return { type: "result", result: fromToolResult(result) };
+    default:
+      throw new MalformedError(`a result of an unknown type: ${JSON.stringify(result["resultType"]).slice(0, 100)}`);
   }
 }
 

@@ -269,13 +269,13 @@ describe("polling", () => {
   }
 
   it(
-    "gives up a server that says 404 and again 404",
+    "gives up a server that says 410 and again 410",
     withDifficult({ door: "over HTTP" }, async ({ server, clock, begin }) => {
-      server.on("tasks/get", http(404));
+      server.on("tasks/get", http(410));
       const { pending } = await begin({ mode: "poll" });
       await untilOver(clock, pending.outcome());
       const { error } = expectOutcome(await pending.outcome(), "failed");
-      assert.equal((error as { status?: unknown }).status, 404);
+      assert.equal((error as { status?: unknown }).status, 410);
       assert.equal(server.count("tasks/get"), 3);
     }),
   );
