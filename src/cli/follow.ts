@@ -3,6 +3,7 @@
 import process from "node:process";
 import type { DetailedTask, PendingRequest, TaskClient, WaitOptions } from "../client/mod.ts";
 import { systemClock } from "../task/clock.ts";
+import type { TaskStatus } from "../task/task.ts";
 import { isTerminal } from "../task/task.ts";
 import type { Address } from "./arguments.ts";
 import { prompts } from "./prompts.ts";
@@ -86,6 +87,7 @@ class View {
 
   update(status: string, message = ""): void {
     const isSmall = status === this.#status;
+    if (isTerminal({ status: status as TaskStatus })) this.#note = "";
     this.#status = status;
     this.#message = cleanLine(message);
     this.#show(isSmall);

@@ -85,6 +85,7 @@ export class Terminal {
 
   /** Shows what goes on, from now on: in the live line, or as a line where it is news, and small news not too often. */
   show(text: () => string, isSmall = false): void {
+    if (this.#over.signal.aborted) return;
     if (isTerminal) {
       this.#live = text;
       this.#draw();

@@ -139,7 +139,113 @@ describe("a server's refusal", () => {
   );
 });
 
+describe("cancelling and closing at once", () => {
+  it(
+    "rejects nothing where the task is told to be cancelled before the server says that it took note",
+    withDifficult({ client: { mode: "listen" } }, async ({ server, client, begin, clock }) => {
+      server.on("tasks/cancel", (exchange) => {
+        server.change(exchange.taskId, { status: "cancelled" });
+      });
+      const { pending } = await begin();
+      await passUntil(clock, () => server.listening === 1, "the subscription");
+      const cancelled = pending.cancel();
+      expectOutcome(await pending.outcome(), "cancelled");
+      await client.close();
+      await cancelled;
+    }),
+  );
+
+  it(
+    "is not kept waiting by looks that hang",
+    withDifficult({ client: { mode: "poll", limits: { requests: 1 } } }, async ({ server, client, begin, clock }) => {
+      server.on("tasks/get", () => {});
+      await begin();
+      const { pending, taskId } = await begin();
+      await passUntil(clock, () => server.count("tasks/get") === 1, "the look that hangs");
+      void pending.cancel().catch(() => {});
+      await until(() => server.task(taskId)["status"] === "cancelled", "the task to be cancelled");
+      await client.close();
+    }),
+  );
+});
+
+describe("a subscription that is never acknowledged", () => {
+  it(
+    "stands in nobody's way",
+    withDifficult({ client: { mode: "auto", timeoutMs: 600 * SECOND } }, async ({ server, begin, clock }) => {
+      server.on("subscriptions/listen", usual, () => {}, usual);
+      await begin();
+      await passUntil(clock, () => server.listening === 1, "the first subscription");
+      await begin();
+      await until(() => server.count("subscriptions/listen") === 1, "the first one alone");
+      await clock.advance(6 * SECOND);
+      await begin();
+      await clock.advance(SECOND);
+      assert.equal(server.count("subscriptions/listen"), 3);
+    }),
+  );
+});
+
+describe("what is no answer", () => {
+  it(
+    "is a result of a type that nobody knows",
+    withDifficult({}, async ({ server, client }) => {
+      server.on("tools/call", (exchange) => exchange.result({ resultType: "future", content: [] }));
+      const { error } = expectOutcome(await client.callAndWait({ name: "work" }), "failed");
+      assert.match(error.message, /unknown type: "future"/);
+    }),
+  );
+
+  it(
+    "is told in words, and not as a parser's complaints",
+    withDifficult({ door: "over HTTP" }, async ({ server, client }) => {
+      for (const body of ["", '{"jsonrpc":"2.0","id":null}']) {
+        server.on("tools/call", http(200, { "content-type": "application/json" }, body));
+        const { error } = expectOutcome(await client.callAndWait({ name: "work" }, { timeoutMs: SECOND }), "failed");
+        assert.equal(error.message, "The server's answer is no JSON-RPC response", body);
+      }
+    }),
+  );
+
+  it(
+    "says where it was sent on to",
+    withDifficult({ door: "over HTTP" }, async ({ server, client }) => {
+      server.on("tools/call", http(307, { location: "https://elsewhere.example/mcp" }));
+      const { error } = expectOutcome(await client.callAndWait({ name: "work" }), "failed");
+      assert.match(error.message, /elsewhere\.example/);
+    }),
+  );
+});
+
 describe("answers", () => {
+  it(
+    "that a server refuses after it failed to take them are a failure, while it shows the question",
+    withDifficult({ client: { mode: "poll" } }, async ({ server, begin, clock }) => {
+      server.on("tasks/update", fails(-32603), fails(-32602, "That is no name"));
+      const { pending, taskId } = await begin({ input: { form: () => named("Ann") } });
+      server.ask(taskId, { q: form() });
+      await untilOver(clock, pending.outcome());
+      const { error } = expectOutcome(await pending.outcome(), "failed");
+      assert.equal(error.code, "INPUT_FAILED");
+      assert.match(error.message, /That is no name/);
+    }),
+  );
+
+  it(
+    "are not held against a server's regular expressions, which may take for ever",
+    withDifficult({ client: { mode: "poll" } }, async ({ server, begin, clock }) => {
+      const { pending, taskId } = await begin({ input: { form: () => named(`${"a".repeat(40)}!`) } });
+      const question = form();
+      const properties = { name: { type: "string", pattern: "^(a+)+$" } };
+      Object.assign(question.params, { requestedSchema: { type: "object", properties } });
+      server.ask(taskId, { q: question });
+      await passUntil(clock, () => server.count("tasks/update") === 1, "the answer");
+      server.complete(taskId);
+      await untilOver(clock, pending.outcome());
+      assert.equal(textOf(await pending.outcome()), "done");
+    }),
+  );
+
   it(
     "that a server has, though it could not say so, are no failure",
     withDifficult({ door: "over HTTP", client: { mode: "poll" } }, async ({ server, begin, clock }) => {
