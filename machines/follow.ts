@@ -12,6 +12,8 @@ export interface FollowInput {
   readonly pollIntervalMs: number;
   readonly minPollIntervalMs: number;
   readonly maxPollIntervalMs: number;
+  /** How long a task that is listened to is not looked at, in case that the stream brings nothing. */
+  readonly silenceMs: number;
   /** The keys of questions that were answered before. */
   readonly answered: readonly string[];
   /** Whether somebody is there to answer such a question. */
@@ -149,7 +151,7 @@ export const followMachine = setup({
     /** How long the server may take to tell the present state by itself, after the acknowledgement. */
     firstState: 200,
     /** Until a look at a task that is listened to, in case that what there was to hear is lost. */
-    silence: ({ context }) => context.maxPollIntervalMs,
+    silence: ({ context }) => context.silenceMs,
   },
   guards: {
     listens: ({ context }) => context.mode !== "poll",

@@ -28,7 +28,7 @@ export interface WaitOptions {
   minPollIntervalMs?: number | undefined;
   /**
    * The most that the pause may be, whatever the server says, but for `Retry-After`; and, where `mode` is `auto`, how long a
-   * task that is listened to is not looked at, in case that the stream brings nothing. Default 300 000.
+   * task that is listened to is not looked at, or half of `timeoutMs` where that is less. Default 300 000.
    */
   maxPollIntervalMs?: number | undefined;
   /**

@@ -233,12 +233,14 @@ export class PendingRequest implements AsyncIterable<StatusEvent> {
   #follow(taskId: string, task: DetailedTask | undefined, answerer: Answerer): void {
     const { followers, wait } = this.#options;
     const { mode, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs } = wait;
+    // Once at least within a wait: an end that nobody told is not to be missed.
+    const silenceMs = Math.min(maxPollIntervalMs, wait.timeoutMs / 2);
     this.#taskId = taskId;
     this.#answerer = answerer;
     const answered = "call" in this.#subject ? [] : this.#subject.answered;
     const answers = answerer.answers.bind(answerer);
     this.#follower = followers.follow(
-      { taskId, task, mode, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs, answered, answers },
+      { taskId, task, mode, pollIntervalMs, minPollIntervalMs, maxPollIntervalMs, silenceMs, answered, answers },
       (context) => this.#onChange(context),
     );
     // Whoever was told the first state may have left.

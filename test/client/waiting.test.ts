@@ -609,6 +609,17 @@ describe("listening", () => {
   );
 
   it(
+    "looks once at least within a wait, so that an end that nobody told is seen",
+    withDifficult({}, async ({ server, begin, pass }) => {
+      const { pending, taskId } = await begin({ mode: "auto" });
+      await pass(1_000);
+      server.tasks.set(taskId, { ...server.task(taskId), status: "completed", result: { content: [] } });
+      await pass(30_000);
+      assert.equal((await pending.outcome()).status, "completed");
+    }),
+  );
+
+  it(
     "looks again when the look after the acknowledgement fails",
     withDifficult({}, async ({ server, begin, pass }) => {
       server.on("tasks/get", fails(-32603), fails(-32603), usual);

@@ -64,6 +64,7 @@ const aFollow = (given: Partial<FollowInput> & { mode: FollowMode }): FollowInpu
   pollIntervalMs: DEFAULT,
   minPollIntervalMs: MIN,
   maxPollIntervalMs: MAX,
+  silenceMs: MAX,
   answered: [],
   answers: (question) => question.method === "elicitation/create",
   ...given,
