@@ -1,6 +1,7 @@
 import { assign, fromCallback, fromPromise, setup } from "xstate";
 import type { FollowMode, LookError } from "../src/task/follow.ts";
 import type { DetailedTask, InputRequest } from "../src/task/task.ts";
+import { isTerminal } from "../src/task/task.ts";
 
 /** What a follower starts with. Durations are milliseconds. */
 export interface FollowInput {
@@ -62,10 +63,6 @@ export function openQuestions({ task, answered }: Pick<FollowContext, "task" | "
   return Object.entries(task.inputRequests).filter(([key]) => !answered.includes(key));
 }
 
-function hasEnded(task: DetailedTask): boolean {
-  return task.status === "completed" || task.status === "failed" || task.status === "cancelled";
-}
-
 /** Whether a state of the task is older than the one that is known, as a slow answer or a replica may give it. */
 function isOlder(known: DetailedTask | undefined, next: DetailedTask): boolean {
   return known !== undefined && Date.parse(next.lastUpdatedAt) < Date.parse(known.lastUpdatedAt);
@@ -76,7 +73,7 @@ function isOlder(known: DetailedTask | undefined, next: DetailedTask): boolean {
  * answered, is believed whatever its time, since a server's clock may be put back.
  */
 function newest({ task: known, answered }: FollowContext, next: DetailedTask): DetailedTask {
-  const believed = !isOlder(known, next) || hasEnded(next) || openQuestions({ task: next, answered }).length > 0;
+  const believed = !isOlder(known, next) || isTerminal(next) || openQuestions({ task: next, answered }).length > 0;
   return known === undefined || believed ? next : known;
 }
 
@@ -161,7 +158,7 @@ export const followMachine = setup({
     /** Whether looking again after a failed look is. */
     isInVain: ({ context, event }) => isFinal(context.doubts, errorIn(event)),
     isKnown: ({ context }) => context.task !== undefined,
-    hasEnded: ({ context }) => context.task !== undefined && hasEnded(context.task),
+    hasEnded: ({ context }) => context.task !== undefined && isTerminal(context.task),
     asksInVain: ({ context }) => openQuestions(context).some(([, question]) => !context.answers(question)),
     asks: ({ context }) => openQuestions(context).length > 0,
     asksNothing: ({ context }) => openQuestions(context).length === 0,

@@ -55,10 +55,6 @@ export class Follower {
     actor.start();
   }
 
-  get context(): FollowContext {
-    return this.#actor.getSnapshot().context;
-  }
-
   /** Notes that the question of a key is answered. */
   answered(key: string): void {
     this.#send({ type: "follow.answered", key });
